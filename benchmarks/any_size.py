@@ -28,7 +28,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from skfair.frames import grouped_histogram
+from skfair.frames import count_table
 from skfair.metrics import (
     abcc,
     bootstrap_interval,
@@ -39,7 +39,7 @@ from skfair.metrics import (
     metric_bounds,
     permutation_test,
 )
-from skfair.statistics import GroupedScores
+from skfair.statistics import CountTable
 
 MAX_COST = 2
 MAX_BYTES, MAX_RATIO, MAX_WIDTH = 2e9, 3, 1e-3
@@ -77,7 +77,9 @@ def verdict(name: str, value: float, limit: float) -> None:
 
 def audit(frame: Any, score: str, groups: str | list[str]) -> Any:
     """Bounds of metrics by name, from one histogram."""
-    histogram = grouped_histogram(frame, y_score=score, sensitive_features=groups)
+    histogram = count_table(
+        frame, y_pred=score, sensitive_features=groups, n_bins=2**16
+    )
     return {
         "MCDP(0)": metric_bounds(mcdp, histogram),
         "ABCC": metric_bounds(abcc, histogram),
@@ -105,16 +107,17 @@ def measure(path: Path, score: str, groups: list[str], repeats: int) -> None:
     print(f"  {'seconds: averages, audit':48s} {min(theirs):.2f}, {min(ours):.2f}")
 
 
-def count(n_rows: int, n_scores: int) -> GroupedScores:
+def count(n_rows: int, n_scores: int) -> CountTable:
     """Count many rows of smooth scores, none of which is drawn."""
     rng = np.random.default_rng(0)
     scores = (np.arange(n_scores) + 0.5) / n_scores
     shares = [scores**power * (1 - scores) for power in (1, 1.02)]
     counts = [rng.multinomial(n_rows // 2, part / part.sum()) for part in shares]
-    return GroupedScores.from_counts(
+    return CountTable.from_rows(
+        None,
         np.tile(scores, 2),
         sensitive_features=np.repeat(["a", "b"], n_scores),
-        n_rows=np.concatenate(counts),
+        counts=np.concatenate(counts),
     )
 
 
@@ -126,8 +129,8 @@ def resample(n_rows: int, n_scores: int, repeats: int) -> None:
         "confidence_interval": confidence_interval,
     }
     few, many = (count(n, n_scores) for n in (10**5, n_rows))
-    print(f"statistics of {n_rows:,} rows with {len(many.scores):,} pairs of score and")
-    print(f"group, beside 100,000 rows with {len(few.scores):,}")
+    print(f"tables of {n_rows:,} rows with {len(many):,} pairs of score and")
+    print(f"group, beside 100,000 rows with {len(few):,}")
     for name, call in calls.items():
         taken = [
             [processor_seconds(partial(call, mcdp, None, s))[0] for s in (many, few)]

@@ -19,7 +19,7 @@ from skfair.metrics import (
     metric_bounds,
     permutation_test,
 )
-from skfair.statistics import GroupedCalibration
+from skfair.statistics import CountTable
 
 SIZES = [
     (50, 50),
@@ -65,7 +65,7 @@ def bounds() -> None:
     gap = calibration_gap(y_true, scores, sensitive_features=groups)
     print(f"value: {gap:.5f}")
     for n_bins in (2**8, 2**12, 2**16):
-        statistic = GroupedCalibration.from_scores(
+        statistic = CountTable.from_rows(
             y_true, scores, sensitive_features=groups, n_bins=n_bins
         )
         found = metric_bounds(calibration_gap, statistic)

@@ -39,7 +39,7 @@ from skfair.metrics import (
 )
 from skfair.metrics._madd_bins import N_BANDWIDTHS, gap_curves, stable_interval
 from skfair.metrics._pairs import compared_pairs
-from skfair.statistics import GroupedScores
+from skfair.statistics import CountTable
 
 #: Level of certificates, and the share of rounding in a bound.
 LEVEL, ROUNDING = 0.05, 1e-9
@@ -162,7 +162,8 @@ class Bandwidths:
 
     def __init__(self, population: Population, n_groups: int) -> None:
         rows = population.rows()
-        statistic = GroupedScores.from_scores(
+        statistic = CountTable.from_rows(
+            None,
             rows["y_score"],
             sensitive_features=rows["sensitive_features"],
             sample_weight=rows["sample_weight"],
@@ -173,8 +174,8 @@ class Bandwidths:
 
     def truth(self, scores: NDArray[Any], groups: NDArray[Any], weights: Any) -> float:
         """Return the largest over pairs of groups, each at its own bandwidths."""
-        statistic = GroupedScores.from_scores(
-            scores, sensitive_features=groups, sample_weight=weights
+        statistic = CountTable.from_rows(
+            None, scores, sensitive_features=groups, sample_weight=weights
         )
         values = []
         for pair, totals, curve in gap_curves(statistic, self.pairs, N_BANDWIDTHS):

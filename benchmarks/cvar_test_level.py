@@ -16,47 +16,43 @@ import argparse
 import numpy as np
 from scipy.stats import binomtest
 
+from skfair.groups import Groups
 from skfair.metrics import cvar_fairness_test, max_gap_test, rate_variance
 from skfair.sampling import attribute_specific_sampling, weighted_sampling
 from skfair.sampling._plans import unequal_rates
-from skfair.statistics import GroupedOutcomes
+from skfair.statistics import CountTable
 
 N_GROUPS = 1000
 LEVEL = 0.05
 ALPHA, EPSILON = 0.9, 0.3
 
 
-def audit(
-    n_rows: int, epsilon: float, generator: np.random.Generator
-) -> GroupedOutcomes:
-    """Outcomes of one audit, rows drawn at random; groups without rows do not show."""
+def audit(n_rows: int, epsilon: float, generator: np.random.Generator) -> CountTable:
+    """Outcomes of one audit, rows drawn at random; groups without rows count."""
     groups = generator.integers(0, N_GROUPS, n_rows)
     rates = np.full(N_GROUPS, 0.5)
     unequal = generator.permutation(N_GROUPS)[: round((1 - ALPHA) * N_GROUPS)]
     rates[unequal[::2]] += epsilon
     rates[unequal[1::2]] -= epsilon
     outcomes = generator.random(n_rows) < rates[groups]
-    return GroupedOutcomes.from_outcomes(outcomes, sensitive_features=groups)
+    everyone = Groups(groups, tuple(range(N_GROUPS)))
+    return CountTable.from_rows(None, outcomes, sensitive_features=everyone)
 
 
-def estimate(statistic: GroupedOutcomes) -> float:
+def estimate(everyone: CountTable) -> float:
     """F of definition 7 under weighted sampling, where groups without rows count."""
-    everyone = statistic.with_labels(tuple(range(N_GROUPS)))
     return rate_variance(None, everyone, sampling=("weighted", 1.0)).value
 
 
 def rejections(
-    audits: list[GroupedOutcomes], sampling: str, n_permutations: int
+    audits: list[CountTable], sampling: str, n_permutations: int
 ) -> list[bool]:
     """Whether the permutation test rejects each audit."""
-    everyone = tuple(range(N_GROUPS))
     options = {"alpha": ALPHA, "epsilon": EPSILON, "n_permutations": n_permutations}
     if sampling == "weighted":
         options["sampling"] = ("weighted", 1.0)
     tests = [
-        cvar_fairness_test(
-            None, statistic.with_labels(everyone), random_state=seed, **options
-        )
+        cvar_fairness_test(None, statistic, random_state=seed, **options)
         for seed, statistic in enumerate(audits)
     ]
     return [test.pvalue <= LEVEL for test in tests]
@@ -124,10 +120,11 @@ def power_of_plans(n_audits: int, n_permutations: int) -> None:
                 sizes = plan(weights, n_rows, random_state=seed).to_numpy()
                 rates = unequal_rates(weights, 1, 1 - alpha, epsilon, generator)[0]
                 groups = np.repeat(np.arange(n_groups), sizes)
-                statistic = GroupedOutcomes.from_outcomes(
+                statistic = CountTable.from_rows(
+                    None,
                     generator.random(len(groups)) < rates[groups],
-                    sensitive_features=groups,
-                ).with_labels(tuple(range(n_groups)))
+                    sensitive_features=Groups(groups, tuple(range(n_groups))),
+                )
                 for sampling, found in alarms.items():
                     test = cvar_fairness_test(
                         None,

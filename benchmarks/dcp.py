@@ -21,7 +21,7 @@ from _tables import read_table
 from sklearn.tree import DecisionTreeClassifier
 
 from skfair.metrics import dcp_bounds
-from skfair.statistics import GroupedConfusion
+from skfair.statistics import CountTable
 
 KINDS = ("near-fair", "mixed", "sparse")
 #: Classes and groups.
@@ -76,7 +76,7 @@ def census() -> None:
         features = table.drop(columns=[name, "POWSTATE"]).select_dtypes("number")
         tree = DecisionTreeClassifier(min_samples_leaf=5, random_state=0)
         tree.fit(features[train], table.loc[train, name])
-        statistic = GroupedConfusion.from_predictions(
+        statistic = CountTable.from_rows(
             table.loc[~train, name].to_numpy(),
             tree.predict(features[~train]),
             sensitive_features=table.loc[~train, "POWSTATE"].to_numpy(),

@@ -43,8 +43,10 @@ from skfair.metrics import (
     mcdp,
     mean_absolute_error_difference,
 )
+from skfair.metrics._madd import MADD
 from skfair.metrics._madd_bins import N_BANDWIDTHS, gap_curves, stable_interval
-from skfair.statistics import GroupedOutcomes, GroupedScores
+from skfair.statistics import CountTable
+from skfair.statistics._distributions import Distributions
 
 METRICS: dict[str, Callable[..., float]] = {
     "MCDP(0)": mcdp,
@@ -132,8 +134,10 @@ class Population(NamedTuple):
         """Find the truths by 100,000 quantiles of each distribution."""
         levels = (np.arange(100_000) + 0.5) / 100_000
         scores = [shape.change(shape.base(one).ppf(levels)) for one in (shift, 0)]
-        statistic = GroupedScores.from_scores(
-            np.concatenate(scores), sensitive_features=np.repeat([0, 1], len(levels))
+        statistic = CountTable.from_rows(
+            None,
+            np.concatenate(scores),
+            sensitive_features=np.repeat([0, 1], len(levels)),
         )
         truths = {
             name: metric(None, statistic)
@@ -144,7 +148,11 @@ class Population(NamedTuple):
         truths["parity at .5"] = abs(
             np.mean(scores[0] >= 0.5) - np.mean(scores[1] >= 0.5)
         )
-        ((_, _, curve),) = gap_curves(statistic, [(0, 1)], N_BANDWIDTHS)
+        metric = MADD()
+        distributions = metric.tabulate(
+            None, np.concatenate(scores), np.repeat([0, 1], len(levels))
+        )
+        ((_, _, curve),) = gap_curves(distributions, [(0, 1)], N_BANDWIDTHS)
         return cls(shape, shift, truths, curve)
 
     def draw(self, sizes: list[int], seed: int) -> NDArray[Any]:
@@ -156,7 +164,7 @@ class Population(NamedTuple):
         ]
         return self.shape.change(np.concatenate(parts))
 
-    def truth(self, name: str, statistic: GroupedScores) -> float:
+    def truth(self, name: str, statistic: Distributions) -> float:
         """Return the true disparity that an interval of this sample is about."""
         if name != "MADD":
             return self.truths[name]
@@ -184,13 +192,14 @@ def study(
     covered, width = dict.fromkeys(names, 0), dict.fromkeys(names, 0.0)
     for seed in seeds:
         scores = truth.draw(rows, seed)
-        statistic = GroupedScores.from_scores(scores, sensitive_features=groups)
+        statistic = CountTable.from_rows(None, scores, sensitive_features=groups)
         for name in names:
             response, given = statistic, {}
             if name in OF_ROWS or interval is not confidence_interval:
                 response, given = scores, {"sensitive_features": groups}
             ends = interval(METRICS[name], None, response, **given)
-            value = truth.truth(name, statistic)
+            distributions = MADD().tabulate(None, scores, groups)
+            value = truth.truth(name, distributions)
             covered[name] += ends.lower - ROUNDING <= value <= ends.upper + ROUNDING
             width[name] += (ends.upper - ends.lower) / len(seeds)
     keys = {"groups": n_groups, "shape": shape, "sizes": f"{sizes[0]}/{sizes[1]}"}
@@ -255,14 +264,19 @@ def study_rates(seeds: range) -> None:
     layouts = list(product(SIZES_OF_RATES, (0.05, 0.3), (0.0, 0.05, 0.2)))
     for (sizes, rate, gap), (name, metric) in product(layouts, OF_RATES.items()):
         counts = np.array(sizes)
-        totals, labels = counts.astype(float), tuple(range(len(counts)))
+        groups = np.tile(np.arange(len(counts)), 2)
         rates = np.full(len(counts), rate)
         rates[0] += gap
         rng = np.random.default_rng(0)
         drawn = rng.binomial(counts, rates, (len(seeds), len(counts)))
         samples = [
-            GroupedOutcomes(hits.astype(float), totals, counts, totals, labels)
-            for hits in (counts * rates, *drawn)
+            CountTable.from_rows(
+                None,
+                np.repeat([0, 1], len(counts)),
+                sensitive_features=groups,
+                counts=np.append(counts - hits, hits),
+            )
+            for hits in (np.rint(counts * rates), *drawn)
         ]
         truth = metric(None, samples[0])
         found = [confidence_interval(metric, None, sample) for sample in samples[1:]]

@@ -37,7 +37,7 @@ def to_markdown(head: list[str], rows: list[list[str]]) -> str:
 
 def what_metrics_take() -> str:
     """Return a table of the functions that read rows, with what each of them takes."""
-    head = "function weights strata classes statistic histogram interval test scorer"
+    head = "function weights strata classes table bins interval test scorer"
     functions = inspect.getmembers(skfair.metrics, inspect.isfunction)
     rows = [
         what_a_metric_takes(name, function)
@@ -51,10 +51,7 @@ def what_a_metric_takes(name: str, function: object) -> list[str]:
     """Return the row of one function."""
     known = METRICS.get(name)
     parameters = inspect.signature(function).parameters
-    statistic = known and known.stands_for_rows and known.stands_for_rows.__name__
-    if not statistic and "Grouped" in str(parameters):
-        annotations = " ".join(str(each.annotation) for each in parameters.values())
-        statistic = next(word for word in annotations.split() if "Grouped" in word)
+    table = known or any("CountTable" in str(p.annotation) for p in parameters.values())
     strata = "multistratum" in parameters and "largest or mean"
     strata = strata or ("control_features" in parameters and "largest")
     errors = known and known().exchangeable == "same true label"
@@ -62,8 +59,8 @@ def what_a_metric_takes(name: str, function: object) -> list[str]:
         "sample_weight" in parameters and "yes",
         strata,
         known and known.takes_classes and "yes",
-        statistic and f"`{statistic}`",
-        known and known.binned and "yes",
+        table and "yes",
+        known and known.bounded_by_bins and "yes",
         known and known.bounded and "yes",
         known and ("within true labels" if errors else "yes"),
         known and f"`neg_{name}`",

@@ -2,9 +2,9 @@
 Audit rows that do not fit into memory
 ======================================
 
-Metrics are computed from statistics, which are small and add up. A histogram of each
-batch, file or party bounds MCDP with certainty; where scores are counted one by one it
-is exact.
+Metrics are computed from a table of counts, which is small and adds up. Scores of each
+batch, file or party in bins bound MCDP with certainty; where distinct scores are
+counted it is exact.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ import pandas as pd
 from skfair import frames
 from skfair.inspection import CDFGapDisplay
 from skfair.metrics import abcc, mcdp, metric_bounds
-from skfair.statistics import GroupedHistogram, sum_statistics
+from skfair.statistics import CountTable, sum_tables
 
 # %%
 # Batches
@@ -32,9 +32,13 @@ parts = []
 for seed in range(10):
     day = batch(seed)
     groups = day["sex"]
-    parts.append(GroupedHistogram.from_scores(day["score"], sensitive_features=groups))
+    parts.append(
+        CountTable.from_rows(
+            None, day["score"], sensitive_features=groups, n_bins=2**16
+        )
+    )
 
-total = sum_statistics(parts)
+total = sum_tables(parts)
 bounds = metric_bounds(mcdp, total)
 n_rows = total.counts.sum()
 print(f"MCDP of {n_rows:,} rows is in [{bounds.lower:.5f}, {bounds.upper:.5f}]")
@@ -56,13 +60,13 @@ CDFGapDisplay.from_predictions(None, rows["score"], sensitive_features=rows["sex
 # %%
 # Where the rows are
 # ------------------
-# `skfair.frames` computes statistics by queries: in pandas, Polars, PyArrow, DuckDB
-# over Parquet, Spark or a warehouse. `grouped_scores` counts each distinct score, for
-# exact values; `grouped_histogram` counts bins, for bounds.
+# `skfair.frames.count_table` counts by a query: in pandas, Polars, PyArrow, DuckDB over
+# Parquet, Spark or a warehouse. It counts each distinct score, for exact values, or
+# scores in bins, for bounds.
 
-columns = {"y_score": "score", "sensitive_features": "sex"}
-exact = mcdp(None, frames.grouped_scores(rows, **columns))
+columns = {"y_pred": "score", "sensitive_features": "sex"}
+exact = mcdp(None, frames.count_table(rows, **columns))
 assert exact == value
-between = metric_bounds(abcc, frames.grouped_histogram(rows, **columns))
+between = metric_bounds(abcc, frames.count_table(rows, n_bins=2**16, **columns))
 print(f"ABCC is in [{between.lower:.5f}, {between.upper:.5f}]")
 assert between.lower <= abcc(None, rows["score"], sensitive_features=rows["sex"])

@@ -13,7 +13,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import cross_val_score, train_test_split
 
 from skfair.metrics import DCPResult, dcp, make_fairness_scorer
-from skfair.statistics import GroupedConfusion
+from skfair.statistics import CountTable
 
 # %%
 # The people
@@ -43,9 +43,7 @@ y_pred = model.fit(X_train[["test"]], y_train).predict(X_test[["test"]])
 # Everything is computed from one count of people by group, true grade and prediction.
 
 sensitive = X_test[["region", "sex"]]
-statistic = GroupedConfusion.from_predictions(
-    y_test, y_pred, sensitive_features=sensitive
-)
+statistic = CountTable.from_rows(y_test, y_pred, sensitive_features=sensitive)
 result = DCPResult.from_predictions(None, statistic, time_limit=60)
 print(result)
 worst = result.to_frame()

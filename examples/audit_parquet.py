@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from skfair.frames import grouped_histogram, grouped_scores
+from skfair.frames import count_table
 from skfair.inspection import CDFGapDisplay
 from skfair.metrics import confidence_interval, mcdp, permutation_test
 from skfair.report import FairnessReport
@@ -35,7 +35,7 @@ for month in "january", "february":
 # the groups' cumulative distributions.
 
 rows = duckdb.read_parquet(f"{directory.name}/*.parquet")
-counted = grouped_scores(rows, y_score="score", sensitive_features="sex")
+counted = count_table(rows, y_pred="score", sensitive_features="sex")
 exact = mcdp(None, counted)
 print(f"MCDP(0) = {exact:.5f}")
 CDFGapDisplay.from_predictions(None, counted)
@@ -45,9 +45,7 @@ CDFGapDisplay.from_predictions(None, counted)
 # another party, may be added with ``+``. The test and the interval draw its counts, not
 # rows. The interval allows for what bins do not tell.
 
-histogram = grouped_histogram(
-    rows, y_score="score", sensitive_features="sex", n_bins=4096
-)
+histogram = count_table(rows, y_pred="score", sensitive_features="sex", n_bins=4096)
 test = permutation_test(mcdp, None, histogram, n_permutations=99, random_state=0)
 interval = confidence_interval(mcdp, None, histogram)
 print(f"p = {test.pvalue}, {interval.lower:.4f} to {interval.upper:.4f}")

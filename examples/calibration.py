@@ -23,7 +23,7 @@ from skfair.metrics import (
     metric_bounds,
     permutation_test,
 )
-from skfair.statistics import GroupedCalibration
+from skfair.statistics import CountTable
 
 X, y = make_biased_classification(
     8_000,
@@ -82,8 +82,11 @@ table.round(3)
 # labels in bins takes their place. Those of batches add up, and bound the gap of all
 # rows.
 batches = [
-    GroupedCalibration.from_scores(
-        y_test[part], scores["without sex"][part], sensitive_features=sex_test[part]
+    CountTable.from_rows(
+        y_test[part],
+        scores["without sex"][part],
+        sensitive_features=sex_test[part],
+        n_bins=2**16,
     )
     for part in (slice(0, 2_000), slice(2_000, None))
 ]

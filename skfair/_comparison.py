@@ -29,8 +29,7 @@ from skfair.metrics._pairs import (
     find_largest,
     largest_of_rows,
 )
-from skfair.statistics import GroupedScores
-from skfair.statistics._grouped_scores import gap_between
+from skfair.statistics._distributions import Distributions, gap_between
 
 #: A gap that is lower by more standard errors than this is a gain. Of 0, 0.5 and 1,
 #: the first left worse models, and the last more good ones unused, on small data.
@@ -414,7 +413,7 @@ def _largest_gap(rows: Rows, critical: float = 0.0) -> Gap:
     """
     sizes = rows.groups.sizes()
     groups, present = keep_labels(rows.groups, sizes > 0), np.flatnonzero(sizes)
-    statistic = replace(rows, groups=groups).statistic(GroupedScores)
+    statistic = Distributions.from_rows(replace(rows, groups=groups))
     codes, weights = groups.codes, rows.weights
     totals = np.bincount(codes, weights)
     inverse_sizes = np.bincount(codes, weights**2) / totals**2

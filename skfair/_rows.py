@@ -1,21 +1,21 @@
 """One table of people, or of cells of people who are alike, that everything shares.
 
 Metrics, tests, reports and mitigators pass `Rows` on, and make no copies of single
-columns. A statistic is made by ``rows.statistic(GroupedScores)``. What a permutation or
-a resample changes, codes of groups or numbers of people, is new in it; all else, the
-order of the scores among it, is shared with the rows that it was drawn from::
+columns. Sums of groups (`counts`, `totals`, `sums`, `matrices`) are found when they are
+asked for. What a permutation or a resample changes, codes of groups or numbers of
+people, is new in it; all else, the order of the scores among it, is shared with the
+rows that it was drawn from::
 
     rows = Rows(groups, y_true=y, y_pred=scores, weight=weights).ordered()
-    statistic = rows.statistic(GroupedScores)
     for _ in range(999):
-        rows.permuted(generator).statistic(GroupedScores)  # sorts no scores
+        rows.permuted(generator).means  # or Distributions.from_rows: no sort
     for stratum, positions in rows.by_stratum():
-        rows[positions].statistic(GroupedScores)
+        rows[positions].means
     people = rows.counted()  # cells of people who are alike, with their number `n`
     people.permuted(generator)  # draws the numbers of all cells at once
 
-An entry stands for one person, or for `n` of them: what counts people asks `sizes`,
-`n_people`, `totals` and `squared`, and never counts entries.
+An entry stands for one person, or for `n` of them: what counts people asks `counts`,
+`n_people`, `mass` and `squared`, and never counts entries.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import math
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Self
 
 import narwhals as nw
 import numpy as np
@@ -54,14 +54,10 @@ _ALIKE = 8
 #: Rows from which on NumPy draws no multivariate hypergeometric numbers.
 _MAX_DEALT = 10**9
 
-Statistic = TypeVar("Statistic", covariant=True)
-
-
-class _MadeOfRows(Protocol[Statistic]):
-    """A class of statistics."""
-
-    def _from_rows(self, rows: Rows) -> Statistic:
-        """Return the statistic of checked rows."""
+#: What draws of groups and of numbers of people share with the rows they are drawn of,
+#: and what they share only where the groups are the same.
+_SHARED = "is_ordered", "label_pairs", "levels", "_clusters"
+_SHARED_BY_GROUPS = "_of_each_cell", "_entries_of_cells", "people"
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,8 +73,12 @@ class Rows:
     strata : Groups
         Stratum of each entry, within which groups are compared; -1 is none.
     y_true, y_pred : ndarray
-        True labels, and scores or predicted labels. Statistics of labels read them as
-        positions in `classes`.
+        True labels, and scores or predicted labels. Confusion matrices read them as
+        positions in `classes`. Scores in bins are the lower edges of these.
+    low, high : ndarray
+        Least and largest score of the people of each entry, where scores are in bins.
+    n_bins : int
+        Number of equal bins of [0, 1] where scores are in bins, else 0.
     weight : ndarray
         Total sample weight of the people of each entry; by default their number.
     n : ndarray of int
@@ -111,6 +111,9 @@ class Rows:
     cluster: NDArray[Any] | None = None
     classes: tuple[Hashable, ...] = ()
     position: Any = None
+    low: NDArray[Any] | None = None
+    high: NDArray[Any] | None = None
+    n_bins: int = 0
 
     def __len__(self) -> int:
         return len(self.groups)
@@ -122,7 +125,8 @@ class Rows:
         columns = {
             part.name: getattr(self, part.name)[index]
             for part in fields(self)
-            if part.name != "classes" and getattr(self, part.name) is not None
+            if part.name not in ("classes", "n_bins")
+            and getattr(self, part.name) is not None
         }
         if self.position is None:
             columns["position"] = np.arange(len(self))[index]
@@ -139,30 +143,31 @@ class Rows:
         return len(self.groups.labels)
 
     @property
-    def totals(self) -> NDArray[Any] | None:
-        """Total weight of each entry; None is one."""
+    def names(self) -> tuple[str, ...]:
+        """Names of the sensitive columns, where known."""
+        return self.groups.names
+
+    @property
+    def min_group_size(self) -> int:
+        """Smallest number of people with which a group may be compared."""
+        return self.groups.min_group_size
+
+    @property
+    def mass(self) -> NDArray[Any] | None:
+        """Weight of each entry, or its number of people; None is one."""
         return self.n if self.weight is None else self.weight
 
     @property
     def weights(self) -> Floats:
         """Weight of each entry as a float, 1 by default."""
-        if self.totals is None:
+        if self.mass is None:
             return np.ones(len(self))
-        return self.totals.astype(np.float64)
+        return self.mass.astype(np.float64)
 
     @property
     def n_people(self) -> int:
         """Number of people."""
         return len(self) if self.n is None else int(self.n.sum())
-
-    @property
-    def sizes(self) -> Integers:
-        """Number of people of each group."""
-        if self.n is None:
-            return self.groups.sizes()
-        own = self.groups.codes >= 0
-        numbers = np.bincount(self.groups.codes[own], self.n[own], self.n_groups)
-        return np.asarray(numbers.astype(np.intp))
 
     @property
     def squared(self) -> Floats:
@@ -193,8 +198,8 @@ class Rows:
     def grouped(self) -> Self:
         """Entries that have a group, and stand for somebody."""
         counts = self.groups.codes >= 0
-        if self.totals is not None:
-            counts &= self.totals > 0
+        if self.mass is not None:
+            counts &= self.mass > 0
         return self if counts.all() else self[counts]
 
     def by_stratum(self) -> Iterator[tuple[Hashable, Integers]]:
@@ -206,9 +211,69 @@ class Rows:
         labels = self.strata.labels
         yield from zip(labels, rows_by_code(codes, len(labels)), strict=True)
 
-    def statistic(self, kind: _MadeOfRows[Statistic]) -> Statistic:
-        """Statistic of a class of these rows; those without a group are left out."""
-        return kind._from_rows(self)
+    # Sums of groups; entries that stand for nobody are expected to be left out ------
+
+    def sum_by_group(self, values: Any) -> NDArray[Any]:
+        """Sum a number of each entry in each group; None counts entries."""
+        codes = self.groups.codes
+        if codes.min(initial=0) < 0:
+            own = codes >= 0
+            codes, values = codes[own], None if values is None else values[own]
+        return np.asarray(np.bincount(codes, values, self.n_groups))
+
+    @cached_property
+    def counts(self) -> Integers:
+        """Number of people of each group."""
+        return self.sum_by_group(self.n).astype(np.intp)
+
+    @cached_property
+    def totals(self) -> NDArray[Any]:
+        """Total weight of each group."""
+        if self.weight is None:
+            return self.counts
+        return self.sum_by_group(self.weight).astype(self.weight.dtype)
+
+    @cached_property
+    def sums_of_squares(self) -> NDArray[Any]:
+        """Sum of the squared weights of the people of each group."""
+        if self.weight is None and self.squares is None:
+            return self.counts
+        return self.sum_by_group(self.squared)
+
+    @cached_property
+    def effective_sizes(self) -> Floats:
+        """Kish's effective number of people of each group."""
+        return quotients(np.square(self.totals, dtype=float), self.sums_of_squares)
+
+    @cached_property
+    def sums(self) -> Floats:
+        """Weighted sum of `y_pred` of each group."""
+        outcomes = self.y_pred if self.mass is None else self.y_pred * self.mass
+        return self.sum_by_group(outcomes)
+
+    @cached_property
+    def means(self) -> Floats:
+        """Weighted mean of `y_pred` of each group; nan without people."""
+        return quotients(self.sums, self.totals, np.nan)
+
+    @cached_property
+    def matrices(self) -> NDArray[Any]:
+        """Confusion matrix of each group, by weight: true classes, then predicted."""
+        n_classes = len(self.classes)
+        shape = self.n_groups, n_classes, n_classes
+        cells = self.groups.codes * np.intp(n_classes**2) + self.label_pairs
+        sums = np.bincount(cells, self.mass, math.prod(shape)).reshape(shape)
+        return sums.astype(np.intp if self.weight is None else self.weight.dtype)
+
+    @cached_property
+    def label_counts(self) -> Integers:
+        """Number of people of each group and true class."""
+        if self.weight is None:
+            return np.asarray(self.matrices.sum(axis=2))
+        n_classes = len(self.classes)
+        cells = self.groups.codes * np.intp(n_classes) + self.y_true
+        counts = np.bincount(cells, self.n, self.n_groups * n_classes)
+        return np.asarray(counts.reshape(-1, n_classes).astype(np.intp))
 
     def ordered(self) -> Self:
         """Entries in the order of `y_pred`, which statistics of scores need."""
@@ -256,16 +321,6 @@ class Rows:
         """Return the same entries in other groups."""
         return self._changed(groups=groups)
 
-    def effective_sizes(self) -> Floats:
-        """Kish's effective number of people of each group."""
-        codes = self.groups.codes
-        own = codes >= 0
-        totals, squares = (
-            np.bincount(codes[own], values[own], self.n_groups)
-            for values in (self.weights, self.squared)
-        )
-        return quotients(totals**2, squares)
-
     def singly(self) -> Self:
         """Return an entry for each of the people."""
         if self.n is None:
@@ -285,12 +340,11 @@ class Rows:
     def _changed(self, **columns: Any) -> Self:
         """Return rows that share all other columns, and what is known of these."""
         changed = object.__new__(type(self))
-        changed.__dict__.update(self.__dict__)
-        if "groups" in columns:
-            for name in "_of_each_cell", "_entries_of_cells", "people":
-                changed.__dict__.pop(name, None)
-        for name, values in columns.items():
-            object.__setattr__(changed, name, values)
+        kept = _SHARED if "groups" in columns else _SHARED + _SHARED_BY_GROUPS
+        for name in (*self.__dataclass_fields__, *kept):
+            if name in self.__dict__:
+                changed.__dict__[name] = self.__dict__[name]
+        changed.__dict__.update(columns)
         return changed
 
     def permuted(
@@ -436,7 +490,7 @@ class Rows:
         return self.n.reshape(-1, self.n_groups).T
 
 
-def read(
+def read_arrays(
     y_true: Any,
     y_pred: Any,
     sensitive_features: Any,
@@ -446,7 +500,7 @@ def read(
     *,
     name: str = "y_pred",
 ) -> Rows:
-    """Read the arguments of a metric, once: nothing behind this converts them again.
+    """Read arrays of rows, once: nothing behind this converts them again.
 
     Checks containers, lengths, missing groups, weights, counts, and that each group has
     a positive weight. What labels and scores must be is said by each metric. `name` is

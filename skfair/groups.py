@@ -1028,18 +1028,18 @@ def _type_and_text(label: Any) -> tuple[str, str]:
 
 
 def join_labels(first: Labels, second: Labels) -> Labels:
-    """Labels of two statistics together, as the joined rows would have them."""
+    """Labels of two tables together, as the joined rows would have them."""
     if set(second) <= set(first):
         return first
     if set(first) <= set(second):
         return second
     labels = tuple(sort_labels({*first, *second}))
-    warn_of_look_alikes(labels, "the sum of statistics")
+    warn_of_look_alikes(labels, "the sum of tables")
     return labels
 
 
 def join_groups(first: Any, second: Any) -> tuple[Labels, tuple[str, ...], int]:
-    """Labels, names and `min_group_size` of two statistics together.
+    """Labels, names and `min_group_size` of two tables together.
 
     Columns of other names are warned of: they may hold another attribute.
     """
@@ -1047,7 +1047,7 @@ def join_groups(first: Any, second: Any) -> tuple[Labels, tuple[str, ...], int]:
     if first.names and second.names and not names:
         ours, theirs = (CROSS.join(statistic.names) for statistic in (first, second))
         warn_user(
-            f"statistics of the columns {ours!r} and {theirs!r} are added: their "
+            f"tables of the columns {ours!r} and {theirs!r} are added: their "
             "groups count as those of one attribute. If the columns are the same, give "
             "them the same name."
         )

@@ -43,12 +43,7 @@ from skfair.metrics import (
     predictive_value_difference,
     true_positive_rate_difference,
 )
-from skfair.statistics import (
-    GroupedConfusion,
-    GroupedHistogram,
-    GroupedOutcomes,
-    GroupedScores,
-)
+from skfair.statistics import CountTable
 
 
 @dataclass(frozen=True)
@@ -61,7 +56,6 @@ class Metric:
 
     function: Callable[..., Any]
     n_classes: int | None = None  # of class labels that it reads; None for scores
-    statistic: type | None = GroupedScores  # that it takes in place of rows
     is_number: bool = True
     reads_y_true: bool = False
     tolerance: float = 0.0  # between results that differ by the order of sums only
@@ -102,7 +96,6 @@ LEAVES_OUT = "leaves groups out that cannot be compared, and warns"
 of_groups = partial(
     Metric,
     n_classes=2,
-    statistic=GroupedOutcomes,
     tolerance=1e-14,
     exempt={
         "test_absent_category": LEAVES_OUT,
@@ -114,12 +107,11 @@ OF_DENOMINATORS = {
 of_rates = partial(
     Metric,
     n_classes=2,
-    statistic=None,
     reads_y_true=True,
     tolerance=1e-14,
     exempt=OF_DENOMINATORS,
 )
-of_classes = partial(Metric, n_classes=3, statistic=GroupedConfusion, reads_y_true=True)
+of_classes = partial(Metric, n_classes=3, reads_y_true=True)
 # The bandwidth search takes total weights as numbers of rows.
 COUNTS_ROWS = {"test_scale_of_weights_does_not_matter": "weights are numbers of rows"}
 
@@ -137,7 +129,6 @@ OF_RANKS = NOT_READ | {
 of_numbers = partial(
     Metric,
     n_classes=2,  # 0 and 1 are numbers, too
-    statistic=None,
     reads_y_true=True,
     tolerance=1e-14,
     exempt={
@@ -149,7 +140,6 @@ of_numbers = partial(
 
 of_calibration = partial(
     Metric,
-    statistic=None,
     reads_y_true=True,
     tolerance=1e-14,
     exempt={
@@ -198,7 +188,6 @@ METRICS = {
     "abcc": Metric(abcc),
     "abroca": Metric(
         abroca,
-        statistic=None,
         reads_y_true=True,
         tolerance=1e-14,
         exempt={
@@ -209,14 +198,14 @@ METRICS = {
     ),
     "calibration_gap": of_calibration(calibration_gap),
     "demographic_parity_difference": Metric(
-        demographic_parity_difference, statistic=GroupedOutcomes, tolerance=1e-14
+        demographic_parity_difference, tolerance=1e-14
     ),
     "demographic_parity_difference threshold": Metric(
-        partial(demographic_parity_difference, threshold=0.5), statistic=None
+        partial(demographic_parity_difference, threshold=0.5)
     ),
     "max_gap": of_groups(max_gap),
     "max_gap error_rate": of_groups(
-        partial(max_gap, quality="error_rate"), statistic=None, reads_y_true=True
+        partial(max_gap, quality="error_rate"), reads_y_true=True
     ),
     "cvar_fairness": of_groups(cvar_fairness),
     "cvar_fairness whole groups": of_groups(
@@ -234,7 +223,7 @@ METRICS = {
         },
     ),
     "impact_ratio_shortfall": Metric(
-        impact_ratio_shortfall, n_classes=2, statistic=GroupedOutcomes, tolerance=1e-14
+        impact_ratio_shortfall, n_classes=2, tolerance=1e-14
     ),
     "mean_error_difference": of_numbers(mean_error_difference),
     "mean_absolute_error_difference": of_numbers(mean_absolute_error_difference),
@@ -260,7 +249,6 @@ METRICS |= {
     name: Metric(
         function,
         n_classes=2 if function.metric.inputs[1] == "y_pred" else None,
-        statistic=function.metric.stands_for_rows,
         reads_y_true=function.metric.exchangeable == "same true label",
         tolerance=1e-14,
     )
@@ -279,7 +267,7 @@ METRICS |= {
     and " " not in name
 }
 
-#: One metric of each statistic, of rows alone, and one that leaves groups out.
+#: One metric of scores, of labels, of decisions, and one that leaves groups out.
 OF_EACH_KIND = {
     "mcdp",
     "abroca",
@@ -340,21 +328,17 @@ every_number = for_metrics(lambda metric: metric.is_number)
 every_number_of_multigroup = for_metrics(
     lambda metric: metric.is_number and metric.takes_multigroup
 )
-every_metric_of_statistics = for_metrics(lambda metric: metric.statistic)
 every_metric_within_strata = for_metrics(lambda metric: metric.takes_strata)
 every_number_within_strata = for_metrics(
     lambda metric: metric.is_number and metric.takes_strata
 )
-# What depends on containers, lengths or statistics alone, the same for all of a kind.
+# What depends on containers, lengths or tables alone, the same for all of a kind.
 each_kind = for_metrics(quick=OF_EACH_KIND)
 each_kind_of_scores = for_metrics(
     lambda metric: metric.n_classes is None, quick=OF_EACH_KIND
 )
 each_kind_of_multigroup = for_metrics(
     lambda metric: metric.takes_multigroup, quick=OF_EACH_KIND
-)
-each_kind_of_statistics = for_metrics(
-    lambda metric: metric.statistic, quick=OF_EACH_KIND
 )
 each_kind_within_strata = for_metrics(
     lambda metric: metric.takes_strata, quick=OF_EACH_KIND
@@ -419,14 +403,9 @@ def measure(metric, y_true, values, groups, **options):
     )
 
 
-def statistic_of(metric, y_true, values, groups, **options):
-    """The statistic that the metric takes in place of these rows."""
-    options["sensitive_features"] = groups
-    if metric.statistic is GroupedConfusion:
-        return GroupedConfusion.from_predictions(y_true, values, **options)
-    if metric.statistic is GroupedOutcomes:
-        return GroupedOutcomes.from_outcomes(values, **options)
-    return GroupedScores.from_scores(values, **options)
+def table_of(metric, y_true, values, groups, **options):
+    """The table that takes the place of these rows."""
+    return CountTable.from_rows(y_true, values, sensitive_features=groups, **options)
 
 
 def assert_same(metric, value, expected):
@@ -881,37 +860,35 @@ def test_no_known_group(metric):
     assert_undefined(metric, groups, "at least two groups")
 
 
-# --- statistics in place of rows
+# --- tables in place of rows
 
 
-@every_metric_of_statistics
-@pytest.mark.promise("A statistic takes the place of its rows")
-def test_pickled_statistics_measure_the_same(metric):
+@every_metric
+@pytest.mark.promise("A table takes the place of its rows")
+def test_pickled_tables_measure_the_same(metric):
     y_true, values, groups = draw_rows(metric, 3)
-    if metric.statistic is GroupedOutcomes:
-        values = (values >= 0.5).astype(int)
-    statistic = statistic_of(metric, y_true, values, groups)
-    first = flatten(metric.function(None, statistic))
-    again = flatten(metric.function(None, pickle.loads(pickle.dumps(statistic))))
+    table = table_of(metric, y_true, values, groups)
+    first = flatten(metric.function(None, table))
+    again = flatten(metric.function(None, pickle.loads(pickle.dumps(table))))
     np.testing.assert_array_equal(first, again)
-    np.testing.assert_array_equal(first, measure(metric, y_true, values, groups))
+    assert_same(metric, first, measure(metric, y_true, values, groups))
     weights = {"sample_weight": np.arange(len(groups)) % 3 + 1}
-    statistic = statistic_of(metric, y_true, values, groups, **weights)
+    table = table_of(metric, y_true, values, groups, **weights)
     expected = measure(metric, y_true, values, groups, **weights)
-    assert_same(metric, flatten(metric.function(None, statistic)), expected)
+    assert_same(metric, flatten(metric.function(None, table)), expected)
 
 
-@each_kind_of_statistics
+@each_kind
 @in_turn(
     ("argument", "value"),
     [("y_true", [0, 1]), ("sensitive_features", ["F", "M"]), ("sample_weight", [1, 2])],
 )
-def test_rows_beside_a_statistic_are_refused(metric, argument, value):
-    statistic = statistic_of(metric, *few_rows(metric, 2), ["F", "M"])
+def test_rows_beside_a_table_are_refused(metric, argument, value):
+    table = table_of(metric, *few_rows(metric, 2), ["F", "M"])
     arguments = {"y_true": None, argument: value}
     y_true = arguments.pop("y_true")
-    with pytest.raises(ValueError, match=f"{argument} must be None where a statistic"):
-        metric.function(y_true, statistic, **arguments)
+    with pytest.raises(ValueError, match=f"{argument} must be None where a table"):
+        metric.function(y_true, table, **arguments)
 
 
 # --- strata
@@ -1034,11 +1011,14 @@ def test_bad_scores_are_named_by_their_position_among_all_rows(metric):
         measure(metric, [0, 1] * 2, scores, [0, 1, 0, 1], control_features=list("aabb"))
 
 
-@for_metrics(lambda metric: metric.takes_strata and metric.statistic)
-def test_strata_of_a_statistic_are_refused(metric):
-    statistic = statistic_of(metric, *few_rows(metric, 4), [0, 1, 0, 1])
-    with pytest.raises(ValueError, match="control_features must be None where a stat"):
-        metric.function(None, statistic, control_features=list("aabb"))
+@each_kind_within_strata
+def test_strata_of_a_table_are_those_of_the_rows(metric):
+    *rows, strata = draw_strata(metric, 3)
+    table = table_of(metric, *rows, control_features=strata)
+    expected = measure(metric, *rows, control_features=strata)
+    assert_same(metric, flatten(metric.function(None, table)), expected)
+    with pytest.raises(ValueError, match="control_features must be None where a table"):
+        metric.function(None, table, control_features=strata)
 
 
 # --- more than two groups
@@ -1090,20 +1070,12 @@ def test_pooled_compares_each_group_with_everyone(metric, n_groups, n_rows):
     assert value == pytest.approx(max(found), abs=1e-13)
 
 
-@each_kind_of_statistics
-def test_other_statistics_are_refused(metric):
-    options = {"sensitive_features": ["F", "M"]}
-    others = (
-        GroupedScores.from_scores([0.2, 0.6], **options),
-        GroupedHistogram.from_scores([0.2, 0.6], **options),
-        GroupedConfusion.from_predictions([0, 1], [1, 0], **options),
-        GroupedOutcomes.from_outcomes([0, 1], **options),
-    )
-    expected = f"{metric.argument} must be the values of rows or a"
-    for other in others:
-        if not isinstance(other, metric.statistic):
-            with pytest.raises(TypeError, match=f"{expected} .*{type(other).__name__}"):
-                metric.function(None, other)
+@each_kind_of_scores
+def test_tables_of_scores_in_bins_are_refused(metric):
+    rows = {"sensitive_features": ["F", "M"], "n_bins": 4}
+    table = CountTable.from_rows([0, 1], [0.2, 0.6], **rows)
+    with pytest.raises(TypeError, match=f"{metric.argument} must be .*metric_bounds"):
+        metric.function(None, table)
 
 
 # --- what a new metric must not lack

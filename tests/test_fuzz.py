@@ -68,13 +68,7 @@ from skfair.sampling import (
     sample_rows,
     weighted_sampling,
 )
-from skfair.statistics import (
-    GroupedCalibration,
-    GroupedConfusion,
-    GroupedHistogram,
-    GroupedOutcomes,
-    GroupedScores,
-)
+from skfair.statistics import CountTable
 
 #: Calls of each function; the slowest get fewer.
 N_CALLS = 400
@@ -90,9 +84,9 @@ SINGLE += [np.zeros((2, 2, 2)), np.ma.masked, pd.NA, pd.NaT]
 SINGLE += [pd.Timestamp("2024-01-01"), datetime.date(2024, 1, 1), datetime.timedelta(1)]
 SINGLE += [pd.DataFrame(), pd.Series(dtype=float), pl.Series([])]
 SINGLE += [
-    GroupedScores.from_scores([0.1, 0.4], sensitive_features=[0, 1]),
-    GroupedOutcomes.from_outcomes([0, 1], sensitive_features=[0, 1]),
-    GroupedConfusion.from_predictions([0, 1], [1, 1], sensitive_features=[0, 1]),
+    CountTable.from_rows(None, [0.1, 0.4], sensitive_features=[0, 1]),
+    CountTable.from_rows(None, [0, 1], sensitive_features=[0, 1]),
+    CountTable.from_rows([0, 1], [1, 1], sensitive_features=[0, 1]),
     encode_groups([0, 1]),
 ]
 
@@ -268,9 +262,9 @@ RESULTS = {"cv_results": results_of_a_search}
 
 def add(scores, sensitive_features):
     """Add two statistics of other groups."""
-    first = GroupedScores.from_scores([0.5, 0.5], sensitive_features=["a", 1])
-    return first + GroupedScores.from_scores(
-        scores, sensitive_features=sensitive_features
+    first = CountTable.from_rows(None, [0.5, 0.5], sensitive_features=["a", 1])
+    return first + CountTable.from_rows(
+        None, scores, sensitive_features=sensitive_features
     )
 
 
@@ -461,32 +455,22 @@ FUNCTIONS = {
         X=table,
         selector=["sex", 0, ["sex", "x"]],
     ),
-    "GroupedScores": call(GroupedScores.from_scores, ROWS, y_score=scores),
-    "GroupedScores.from_counts": call(
-        GroupedScores.from_counts,
-        y_score=scores,
-        sensitive_features=groups,
-        n_rows=lambda rng, n: rng.integers(1, 5, n),
-        total_weight=lambda rng, n: rng.random(n) + 0.1,
-    ),
-    "GroupedHistogram": call(
-        GroupedHistogram.from_scores, ROWS, y_score=scores, n_bins=[1, 64]
-    ),
-    "GroupedCalibration": call(
-        GroupedCalibration.from_scores,
+    "CountTable of scores": call(
+        CountTable.from_rows,
         ROWS,
-        outcomes=lambda rng, n: rng.integers(0, 2, n),
-        y_score=scores,
+        y_true=[None],
+        y_pred=scores,
+        counts=lambda rng, n: rng.integers(1, 5, n),
+    ),
+    "CountTable of bins": call(
+        CountTable.from_rows,
+        ROWS,
+        y_true=lambda rng, n: rng.integers(0, 2, n),
+        y_pred=scores,
         n_bins=[1, 64],
     ),
-    "GroupedOutcomes": call(
-        GroupedOutcomes.from_outcomes,
-        ROWS,
-        outcomes=classes,
-        mask=lambda rng, n: rng.random(n) < 0.7,
-    ),
-    "GroupedConfusion": call(GroupedConfusion.from_predictions, OF_CLASSES),
-    "sum of statistics": call(add, scores=scores, sensitive_features=groups),
+    "CountTable of labels": call(CountTable.from_rows, OF_CLASSES),
+    "sum of tables": call(add, scores=scores, sensitive_features=groups),
     "weighted_sampling": call(weighted_sampling, PLAN, exponent=[0.5]),
     "attribute_specific_sampling": call(
         attribute_specific_sampling, PLAN, gamma=[None, 2]

@@ -3,7 +3,6 @@
 import re
 import sys
 import warnings
-from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from functools import partial
@@ -31,7 +30,7 @@ from skfair.groups import (
 from skfair.metrics import get_fairness_scorer, mcdp, permutation_test
 from skfair.model_selection import GroupStratifiedKFold
 from skfair.postprocessing import MADDPostProcessor
-from skfair.statistics import GroupedScores
+from skfair.statistics import CountTable
 
 
 def decoded(groups):
@@ -823,9 +822,9 @@ SCORES_OF_THESE = np.linspace(0, 1, 60)
         partial(mcdp, None, SCORES_OF_THESE),
         partial(mcdp, None, SCORES_OF_THESE, control_features=["x", "y"] * 30),
         partial(permutation_test, mcdp, None, SCORES_OF_THESE, n_permutations=5),
-        partial(GroupedScores.from_scores, SCORES_OF_THESE),
+        partial(CountTable.from_rows, None, SCORES_OF_THESE),
     ],
-    ids=["metric", "within strata", "permutation test", "statistic"],
+    ids=["metric", "within strata", "permutation test", "table"],
 )
 def test_each_call_warns_once_of_words(call):
     for _ in range(2):
@@ -857,16 +856,21 @@ def test_scorers_and_splitters_do_not_repeat_the_warning_of_words():
 
 @pytest.mark.filterwarnings("ignore:.*looks like a missing value")
 @pytest.mark.parametrize(("first", "second"), ALIKE)
-def test_statistics_whose_labels_look_alike(first, second):
+def test_tables_whose_labels_look_alike(first, second):
     one, other = (
-        GroupedScores.from_scores([0.1, 0.5], sensitive_features=["x", label])
+        CountTable.from_rows(None, [0.1, 0.5], sensitive_features=["x", label])
         for label in (first, second)
     )
-    with pytest.warns(UserWarning, match="sum of statistics has .* look alike"):
+    with pytest.warns(UserWarning, match="sum of tables has .* look alike"):
         both = one + other
-    assert both.n_groups == 3
+    assert len(both.labels) == 3
     tuples = [
-        replace(one, labels=(("x", "a"), (label, "a"))) for label in (first, second)
+        CountTable.from_rows(
+            None,
+            [0.1, 0.5],
+            sensitive_features=Groups(np.array([0, 1]), (("x", "a"), (label, "a"))),
+        )
+        for label in (first, second)
     ]
     with pytest.warns(UserWarning, match="look alike"):
         sum(tuples)

@@ -9,7 +9,7 @@ from scipy.stats import multinomial
 
 from skfair._rows import Rows, deal, redraw
 from skfair.groups import encode_groups
-from skfair.statistics import GroupedConfusion, GroupedOutcomes, GroupedScores
+from skfair.statistics._distributions import Distributions
 
 
 class Given:
@@ -40,28 +40,53 @@ def random_rows(seed=0, n=60, *, weighted=False, labels=False):
     )
 
 
-def same(found, expected):
+SUMS = ("counts", "totals", "sums", "means", "sums_of_squares", "effective_sizes")
+OF_LABELS = ("matrices", "label_counts")
+OF_SCORES = ("scores", "codes", "weights", "counts", "totals", "squares")
+
+
+def same(found, expected, names):
     """Whether two statistics hold the same numbers."""
-    one, other = found.to_dict(), expected.to_dict()
-    assert one.keys() == other.keys()
-    for name in one.keys() - {"type", "format", "labels", "names"}:
-        assert np.allclose(one[name], other[name], atol=1e-12, rtol=0), name
-    assert one["labels"] == other["labels"]
+    assert found.labels == expected.labels
+    for name in names:
+        both = getattr(found, name), getattr(expected, name)
+        assert np.allclose(*both, atol=1e-12, rtol=0), name
 
 
-def statistics_of(rows):
-    """Every statistic of labels, decisions or scores, from arrays of single people."""
+def check_sums(rows):
+    """Compare all sums of groups with those of single people, in another order."""
     n = np.ones(len(rows), int) if rows.n is None else rows.n
-    at = np.repeat(np.arange(len(rows)), n)
+    at = np.repeat(np.arange(len(rows)), n)[::-1]
     each = None if rows.weight is None else (rows.weight / np.maximum(n, 1))[at]
-    known = {"sensitive_features": rows.groups[at], "sample_weight": each}
-    scores = rows.y_pred[at]
-    yield GroupedOutcomes, GroupedOutcomes.from_outcomes(scores, **known)
+    columns = rows.y_true[at], rows.y_pred[at], each
+    people = Rows(rows.groups[at], None, *columns, classes=rows.classes)
+    found = rows.grouped()
+    same(found, people, SUMS)
     if rows.y_pred.dtype.kind == "i":
-        true = rows.y_true[at]
-        yield GroupedConfusion, GroupedConfusion.from_predictions(true, scores, **known)
+        same(found, people, OF_LABELS)
     else:
-        yield GroupedScores, GroupedScores.from_scores(scores, **known)
+        of_people = Distributions.from_rows(people)
+        same(Distributions.from_rows(rows), of_people, OF_SCORES)
+
+
+def test_sums_are_those_of_single_rows():
+    """By a loop over the rows."""
+    rows = random_rows(weighted=True, labels=True)
+    columns = rows.groups.codes, rows.y_true, rows.y_pred, rows.weight
+    sums, matrices, label_counts = np.zeros(3), np.zeros((3, 2, 2)), np.zeros((3, 2))
+    for group, true, predicted, weight in zip(*columns, strict=True):
+        sums[group] += weight * predicted
+        matrices[group, true, predicted] += weight
+        label_counts[group, true] += 1
+    assert rows.sums.tolist() == sums.tolist()
+    assert rows.matrices.tolist() == matrices.tolist()
+    assert rows.label_counts.tolist() == label_counts.tolist()
+    own = [rows.weight[rows.groups.codes == group] for group in range(3)]
+    kish = [part.sum() ** 2 / (part**2).sum() for part in own]
+    assert rows.effective_sizes == pytest.approx(kish)
+    assert np.isnan(
+        Rows(encode_groups(["a"], labels=["a", "b"]), y_pred=np.ones(1)).means[1]
+    )
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -82,15 +107,13 @@ def test_statistics_of_draws_are_those_of_the_people(weighted, labels):
         cells.resampled(rng),
         cells.permuted(rng).resampled(rng),
     ):
-        for kind, expected in statistics_of(drawn):
-            same(drawn.statistic(kind), expected)
+        check_sums(drawn)
 
 
 def test_cells_hold_the_same_people():
     rows = random_rows(weighted=True)
     cells = rows.counted()
-    for kind, expected in statistics_of(rows):
-        same(cells.statistic(kind), expected)
+    same(cells.grouped(), rows, SUMS)
     assert cells.weight.sum() == rows.weight.sum()
     within = [part for _, part in cells.by_stratum()]
     drawn = cells.permuted(np.random.default_rng(0), within)
@@ -112,8 +135,7 @@ def test_parts_know_their_positions_and_are_drawn_with_all_rows():
     assert np.array_equal(rows.y_pred[part.position], part.y_pred)
     rng = np.random.default_rng(0)
     for drawn in (rows.permuted(rng), rows.resampled(rng)):
-        expected = drawn[part.position].statistic(GroupedScores)
-        same(part.drawn_as(drawn).statistic(GroupedScores), expected)
+        same(part.drawn_as(drawn).grouped(), drawn[part.position].grouped(), SUMS)
     fewer = rows[first]
     fewer = Rows(encode_groups(fewer.groups, labels=[0, 1, 2, 3]), y_pred=fewer.y_pred)
     again = fewer.drawn_as(rows[first])

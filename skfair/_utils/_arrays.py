@@ -19,3 +19,8 @@ def quotients(numerator: Any, denominator: Any, otherwise: float = 0.0) -> Float
     result = np.full(shape, otherwise, dtype=np.float64)
     np.divide(numerator, denominator, out=result, where=np.greater(denominator, 0))
     return result
+
+
+def shares_of_sums(values: NDArray[Any]) -> Floats:
+    """Divide by the sums over the last axis; shares of 0 are 0."""
+    return quotients(values, values.sum(axis=-1, keepdims=True))

@@ -191,9 +191,9 @@ def refuse_tables_elsewhere(values: Any, name: str) -> None:
         raise TypeError(
             f"{name} must be the values of rows, got a table whose rows are elsewhere "
             f"({type(values).__name__}). skfair.frames counts it where it is: "
-            "skfair.frames.grouped_scores(table, y_score='<column>', "
+            "skfair.frames.count_table(table, y_pred='<column>', "
             "sensitive_features='<column>') returns what metrics take in place of "
-            "rows, skfair.frames.grouped_histogram serves any size, and "
+            "rows, with n_bins for tables of any size, and "
             "skfair.report.FairnessReport.from_frame reports on a table."
         )
 

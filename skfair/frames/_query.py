@@ -27,8 +27,12 @@ from skfair.groups import (
     encode_column,
     is_dictionary,
 )
-from skfair.statistics._grouped_histogram import encode_attributes, join_attributes
-from skfair.statistics._grouped_scores import whole_if_exact
+from skfair.statistics._cells import (
+    encode_attributes,
+    join_attributes,
+    label_array_of,
+)
+from skfair.statistics._distributions import whole_if_exact
 
 #: What is wrong with a row that cannot be counted, by the number that stands in place
 #: of its bin.
@@ -85,11 +89,6 @@ class Counted:
     strata: Groups | None
     n_bins: int | None
 
-    def by_group(self, column: NDArray[Any]) -> NDArray[Any]:
-        """Sum of a column in each group."""
-        sums = np.bincount(self.groups.codes, column, len(self.groups.labels))
-        return sums.astype(column.dtype)
-
 
 def open_table(
     frame: Any,
@@ -127,7 +126,7 @@ def open_table(
             )
         check = _check_labels
         if argument in ("y_score", "sample_weight"):
-            check = _check_numbers
+            check = check_numeric_column
         check(table, argument, name, schema[name])
     if isinstance(frame, pd.DataFrame):
         names = {name for _, name in wanted if is_dictionary(frame[name])}
@@ -137,7 +136,7 @@ def open_table(
     return table
 
 
-def _check_numbers(table: Any, argument: str, name: str, dtype: Any) -> None:
+def check_numeric_column(table: Any, argument: str, name: str, dtype: Any) -> None:
     """Raise unless a column is of numbers; pandas holds decimal ones as objects."""
     if dtype.is_numeric() or dtype == nw.Boolean:
         return
@@ -334,6 +333,4 @@ def _read_labels(
             f"{name!r} has {int(rows[codes < 0].sum()):,} missing "
             "labels, expected none."
         )
-    return np.array(classes, dtype=None if len({*map(type, classes)}) < 2 else object)[
-        codes
-    ]
+    return label_array_of(classes)[codes]

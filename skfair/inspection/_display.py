@@ -11,7 +11,6 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
 from skfair._pictures._display import Display
-from skfair._rows import Rows
 from skfair._utils._arrays import Floats, Integers
 from skfair._utils._response import (
     RANKED_METHODS,
@@ -26,7 +25,6 @@ from skfair._utils._validation import (
     Scale,
     check_choice,
     check_integer,
-    check_weights,
     count_rows,
 )
 from skfair._utils._warnings import warn_if_reordered
@@ -41,7 +39,8 @@ from skfair.groups import (
 from skfair.metrics import permutation_test
 from skfair.metrics._abcc import ABCC
 from skfair.metrics._as_metric import as_metric
-from skfair.statistics import GroupedScores
+from skfair.statistics import CountTable
+from skfair.statistics._distributions import Distributions
 
 
 class PredictionsDisplay(Display):
@@ -372,14 +371,14 @@ def scores_to_draw(
     scale: AnyScale,
     name: str | None,
     scales: Any = Scale,
-) -> tuple[GroupedScores, dict[str, Any]]:
+) -> tuple[Distributions, dict[str, Any]]:
     """Return the statistic of `stratum_of_largest`, and the fields that tell of it."""
     rows, name = stratum_of_largest(metric, rows, control_features, name)
     statistic = comparable_scores(*rows, scale, scales)
     fields = {
         "labels": statistic.labels,
         "counts": statistic.counts,
-        "effective_sizes": effective_sizes(statistic, *rows[2:]),
+        "effective_sizes": statistic.effective_sizes,
         "sensitive_names": statistic.names,
         "scale": scale,
         "name": name,
@@ -387,26 +386,14 @@ def scores_to_draw(
     return statistic, fields
 
 
-def effective_sizes(
-    statistic: GroupedScores, sensitive_features: Any, sample_weight: Any
-) -> Floats:
-    """Kish's effective number of rows of each group, nan where it is unknown."""
-    if sample_weight is not None:
-        groups = resolve_groups(sensitive_features, n_samples=len(sample_weight))
-        weight = check_weights(sample_weight, len(groups))
-        return Rows(groups, weight=weight).effective_sizes()
-    unweighted = np.array_equal(statistic.totals, statistic.counts)
-    return np.where(unweighted, statistic.counts, np.nan)
-
-
 def comparable_scores(
     y_true: ArrayLike | None,
-    y_score: ArrayLike | GroupedScores,
+    y_score: ArrayLike | CountTable,
     sensitive_features: Any,
     sample_weight: ArrayLike | None = None,
     scale: AnyScale = "probability",
     scales: Any = Scale,
-) -> GroupedScores:
+) -> Distributions:
     """Return the statistic of scores; raise ValueError if its metrics would be nan."""
     check_choice("scale", scale, get_args(scales))
     metric = ABCC(scale=scale)
@@ -415,7 +402,7 @@ def comparable_scores(
     reason = why_undefined(statistic.labels, statistic.counts, statistic.min_group_size)
     if reason is not None:
         raise ValueError(f"sensitive_features leave nothing to compare: {reason}.")
-    scaled: GroupedScores = metric.scaled(statistic)
+    scaled: Distributions = metric.scaled(statistic)
     return scaled
 
 
@@ -430,11 +417,6 @@ def permuted_values(
     n_permutations = check_integer("n_permutations", n_permutations, 0)
     if not n_permutations:
         return None
-    if isinstance(y_score, GroupedScores):
-        raise ValueError(
-            "n_permutations must be 0 where a statistic takes the place of rows, which "
-            f"alone can be permuted, got {n_permutations}."
-        )
     return permutation_test(
         metric,
         None,

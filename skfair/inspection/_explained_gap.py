@@ -18,7 +18,7 @@ from sklearn.utils import check_random_state
 
 from skfair._pictures import _drawing
 from skfair._pictures._display import Display
-from skfair._rows import read
+from skfair._rows import read_arrays
 from skfair._utils._arrays import Floats, Integers, quotients
 from skfair._utils._results import TableResult
 from skfair._utils._text import listed
@@ -282,7 +282,7 @@ def explained_gap(
     cv = check_integer("cv", cv, 2)
     level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
     check_choice("metric", metric, _METRICS)
-    rows = read(
+    rows = read_arrays(
         None,
         check_scores(y_score),
         sensitive_features,

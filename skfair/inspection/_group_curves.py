@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import make_scorer, precision_recall_curve, roc_curve
 
 from skfair._pictures import _drawing
-from skfair._rows import read
+from skfair._rows import read_arrays
 from skfair._utils._arrays import Bools, Floats, quotients
 from skfair._utils._text import interval, number
 from skfair._utils._validation import (
@@ -391,7 +391,7 @@ def _cumulative(
     positive: Bools, scores: Floats, groups: Groups, weights: NDArray[Any] | None
 ) -> tuple[list[pd.DataFrame], tuple[float, float]]:
     """Outcomes minus scores of each group up to each score, and their largest gap."""
-    rows = read(
+    rows = read_arrays(
         positive.astype(int), scores, groups, sample_weight=weights, name="y_score"
     )
     metric = CalibrationGap()

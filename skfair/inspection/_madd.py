@@ -19,8 +19,10 @@ from skfair.inspection._display import (
     permuted_values,
     stratum_of_largest,
 )
-from skfair.metrics import MADDBandwidthResult, madd, madd_optimal_bandwidth
-from skfair.statistics import GroupedScores
+from skfair.metrics import MADDBandwidthResult, madd
+from skfair.metrics._madd import MADD, find_interval
+from skfair.statistics import CountTable
+from skfair.statistics._distributions import Distributions
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -210,7 +212,7 @@ class MADDDisplay(PredictionsDisplay):
     def from_predictions(
         cls,
         y_true: ArrayLike | None,
-        y_score: ArrayLike | GroupedScores,
+        y_score: ArrayLike | CountTable,
         *,
         sensitive_features: Any = None,
         control_features: Any = None,
@@ -227,10 +229,10 @@ class MADDDisplay(PredictionsDisplay):
         ----------
         y_true : array-like of shape (n_samples,) or None
             Ignored. If given it must be binary and of the right length.
-        y_score : array-like of shape (n_samples,), or GroupedScores
+        y_score : array-like of shape (n_samples,), or CountTable
             Probabilities of the positive class, in [0, 1], or any finite numbers with
-            ``scale="rank"``; or a statistic in place of all rows; `n_permutations` must
-            then be 0, since only rows can be permuted.
+            ``scale="rank"``; or a table in place of all rows, without weights if
+            `n_permutations` is not 0.
         sensitive_features : array-like of shape (n_samples,) or \
 (n_samples, n_columns)
             Group of each row; several columns stand for their intersection.
@@ -264,7 +266,7 @@ class MADDDisplay(PredictionsDisplay):
         ValueError
             As in `skfair.metrics.madd_optimal_bandwidth`; also where MADD is undefined,
             if `n_permutations` is no whole number of at least 0, and if it is not 0
-            beside a statistic.
+            beside a table of weighted people.
 
         Notes
         -----
@@ -276,7 +278,7 @@ class MADDDisplay(PredictionsDisplay):
         rows, name = stratum_of_largest(metric, rows, control_features, name)
         null = permuted_values(metric, rows, n_permutations, random_state)
         statistic = comparable_scores(*rows, scale)
-        result = madd_optimal_bandwidth(None, statistic)
+        result = find_interval(MADD(), statistic)
         edges, shares, counts = _shares_in_bins(
             statistic, result.groups, _bins_to_show(result)
         )
@@ -303,7 +305,7 @@ def _bins_to_show(result: MADDBandwidthResult) -> int:
 
 
 def _shares_in_bins(
-    statistic: GroupedScores, groups: Sequence[Hashable], n_bins: int
+    statistic: Distributions, groups: Sequence[Hashable], n_bins: int
 ) -> tuple[Floats, Floats, Integers]:
     """Edges of the bins, share of each of the given groups in them, and group sizes."""
     edges = np.arange(n_bins + 1) / n_bins

@@ -26,11 +26,12 @@ from skfair.inspection._display import (
     PredictionsDisplay,
     scores_to_draw,
 )
-from skfair.metrics import mcdp, mcdp_curve
-from skfair.metrics._mcdp import MCDP
+from skfair.metrics import mcdp
+from skfair.metrics._mcdp import MCDP, MCDPCurve
 from skfair.metrics._pairs import Located
 from skfair.metrics._quantiles import supremum_quantile
-from skfair.statistics import GroupedScores
+from skfair.statistics import CountTable
+from skfair.statistics._distributions import Distributions
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,11 +62,6 @@ class MCDPDisplay(PredictionsDisplay):
         level = check_real(
             "confidence_level", self.confidence_level, 0, 1, closed="neither"
         )
-        if np.isnan(self._sizes()).any():
-            raise ValueError(
-                "confidence_level must be None: the effective group sizes cannot be "
-                "known from a statistic of weighted rows. Pass the rows instead."
-            )
         return 1 - level
 
     def _sizes(self) -> Floats:
@@ -297,7 +293,7 @@ class CDFGapDisplay(MCDPDisplay):
     def from_predictions(
         cls,
         y_true: ArrayLike | None,
-        y_score: ArrayLike | GroupedScores,
+        y_score: ArrayLike | CountTable,
         *,
         sensitive_features: Any = None,
         control_features: Any = None,
@@ -314,9 +310,9 @@ class CDFGapDisplay(MCDPDisplay):
         ----------
         y_true : array-like of shape (n_samples,) or None
             Ignored. If given it must be binary and of the right length.
-        y_score : array-like of shape (n_samples,), or GroupedScores
+        y_score : array-like of shape (n_samples,), or CountTable
             Probabilities of the positive class, in [0, 1], or any finite numbers with
-            ``scale="rank"`` or ``scale="real"``; or a statistic in place of all rows.
+            ``scale="rank"`` or ``scale="real"``; or a table in place of all rows.
         sensitive_features : array-like of shape (n_samples,) or \
 (n_samples, n_columns)
             Group of each row; several columns stand for their intersection.
@@ -544,7 +540,7 @@ class MCDPCurveDisplay(MCDPDisplay):
     def from_predictions(
         cls,
         y_true: ArrayLike | None,
-        y_score: ArrayLike | GroupedScores,
+        y_score: ArrayLike | CountTable,
         *,
         sensitive_features: Any = None,
         control_features: Any = None,
@@ -560,9 +556,9 @@ class MCDPCurveDisplay(MCDPDisplay):
         ----------
         y_true : array-like of shape (n_samples,) or None
             Ignored. If given it must be binary and of the right length.
-        y_score : array-like of shape (n_samples,), or GroupedScores
+        y_score : array-like of shape (n_samples,), or CountTable
             Probabilities of the positive class, in [0, 1], or any finite numbers with
-            ``scale="rank"``; or a statistic in place of all rows.
+            ``scale="rank"``; or a table in place of all rows.
         sensitive_features : array-like of shape (n_samples,) or \
 (n_samples, n_columns)
             Group of each row; several columns stand for their intersection.
@@ -607,14 +603,14 @@ class MCDPCurveDisplay(MCDPDisplay):
         metric = partial(mcdp, scale=scale)
         rows = y_true, y_score, sensitive_features, sample_weight
         statistic, fields = scores_to_draw(metric, rows, control_features, scale, name)
-        epsilons, values = mcdp_curve(None, statistic)
+        epsilons, values = MCDPCurve().value(statistic)
         fields["confidence_level"] = confidence_level
         return cls(epsilons=epsilons, values=values, **fields).plot(ax)
 
 
 def find_cdfs(
     y_true: ArrayLike | None,
-    y_score: ArrayLike | GroupedScores,
+    y_score: ArrayLike | CountTable,
     *,
     sensitive_features: Any = None,
     control_features: Any = None,
@@ -650,7 +646,7 @@ def _pair_of(mark: Located) -> tuple[int, int]:
     return first, second
 
 
-def step_cdf(statistic: GroupedScores, group: int) -> tuple[Floats, Floats]:
+def step_cdf(statistic: Distributions, group: int) -> tuple[Floats, Floats]:
     """Scores and heights of the CDF of one group, a step function from 0 to 1.
 
     Each height holds from its score to the next one. Numbers outside of [0, 1] begin

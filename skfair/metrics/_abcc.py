@@ -28,8 +28,8 @@ from skfair.metrics._quantiles import (
     shares_of_groups,
 )
 from skfair.metrics._strata import Multistratum
-from skfair.statistics import GroupedScores
-from skfair.statistics._grouped_scores import Gap
+from skfair.statistics import CountTable
+from skfair.statistics._distributions import Gap
 
 
 def area(gap: Gap, largest: float = 1.0) -> float:
@@ -105,7 +105,7 @@ def _area_noise(observed: Observed, multigroup: Multigroup) -> Floats:
 @evaluates(ABCC)
 def abcc(
     y_true: ArrayLike | None,
-    y_score: ArrayLike | GroupedScores,
+    y_score: ArrayLike | CountTable,
     *,
     sensitive_features: Any = None,
     control_features: Any = None,
@@ -131,11 +131,11 @@ def abcc(
         must be of the right length, and binary where `y_score` is one column
         of probabilities.
     y_score : array-like of shape (n_samples,) or (n_samples, n_classes), or \
-GroupedScores
+CountTable
         Probabilities of the positive class, in [0, 1]; any finite numbers with
         ``scale="rank"`` or ``scale="real"``. Of three or more classes a column for
         each: the value is the largest over classes, each against the rest, and
-        `values_by_class` names the class. A statistic takes the place of all rows; then
+        `values_by_class` names the class. A table takes the place of all rows; then
         `y_true`, `sensitive_features` and `sample_weight` are None.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each row; several columns stand for their intersection.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +15,7 @@ from skfair.metrics._inputs import Multigroup
 from skfair.metrics._metric import MetricOfPairs, evaluates, lacks_labels
 from skfair.metrics._pairs import Located, PairGaps, compared_groups
 from skfair.metrics._strata import Multistratum
-from skfair.statistics._grouped_confusion import encode_classes
+from skfair.statistics._labels import encode_classes
 
 #: False and true positive rates at each threshold, from (0, 0) to (1, 1).
 Curve: TypeAlias = tuple[Floats, Floats]
@@ -28,7 +28,7 @@ class SortedRows:
     rows: Rows
 
     @classmethod
-    def _from_rows(cls, rows: Rows) -> SortedRows:
+    def from_rows(cls, rows: Rows) -> SortedRows:
         """Sort checked rows, unless they are in order."""
         return cls(rows.ordered().grouped())
 
@@ -64,7 +64,7 @@ class SortedRows:
         rows = self.rows
         if group is not None:
             rows = rows[rows.groups.codes == group]
-        weights = np.ones(len(rows), np.intp) if rows.totals is None else rows.totals
+        weights = np.ones(len(rows), np.intp) if rows.mass is None else rows.mass
         return _roc_curve(rows.y_pred[::-1], rows.y_true[::-1], weights[::-1])
 
 
@@ -74,7 +74,6 @@ class ABROCA(MetricOfPairs):
 
     name = "abroca"
     inputs = ("y_true", "y_score")
-    statistic: ClassVar[Any] = SortedRows
     exchangeable = "same true label"
 
     def check(self, rows: Rows) -> Rows:
@@ -88,6 +87,10 @@ class ABROCA(MetricOfPairs):
             )
         positive = codes == len(classes) - 1
         return replace(rows, y_true=positive, y_pred=scores, classes=classes)
+
+    def collect(self, rows: Rows) -> SortedRows:
+        """Sort the rows that count."""
+        return SortedRows.from_rows(rows)
 
     def why_undefined(self, statistic: SortedRows) -> tuple[str, str]:
         """Say why groups cannot be compared, and what to do; "" if they can."""

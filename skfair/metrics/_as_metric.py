@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from inspect import Parameter, signature
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -149,12 +149,9 @@ def _check_function(metric: Any) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class UserMetric(Metric):
-    """Metric that is a function of the user's own; only its values are known.
+    """Metric that is a function of the user's own; only its values are known."""
 
-    It is computed from the rows themselves, which take the place of a statistic.
-    """
-
-    statistic: ClassVar[Any] = Rows
+    counts_alike = False
 
     own: Callable[..., float]
     keywords: Mapping[str, Any] = field(default_factory=dict)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from functools import cached_property
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
+from skfair._rows import Rows
+from skfair._utils._arrays import Floats
+from skfair.groups import rows_by_code
 from skfair.metrics._inputs import Multigroup
 from skfair.metrics._pairs import Measure, Pair, compared_pairs
-from skfair.statistics import GroupedHistogram
-from skfair.statistics._grouped_histogram import sums_up_to
-from skfair.statistics._grouped_scores import MAX_EXACT, Gap
+from skfair.statistics._cells import merge_cells, put_in_bins
+from skfair.statistics._distributions import MAX_EXACT, Gap
 
 #: Bins of which the bounds of all pairs are computed, before those of few pairs.
 _FEW_BINS = 2**12
@@ -22,15 +26,15 @@ BandBounds: TypeAlias = Callable[[Gap, Gap], tuple[float, float]]
 
 
 def bound_largest(
-    histogram: GroupedHistogram, multigroup: Multigroup, bounds: BandBounds
+    histogram: Rows, multigroup: Multigroup, bounds: BandBounds
 ) -> tuple[float, float]:
-    """Bound the largest value of all pairs of groups."""
+    """Bound the largest value of all pairs of groups, of scores in bins."""
     pairs: Sequence[Pair] = compared_pairs(histogram.n_groups, multigroup)
     lower = 0.0
     if histogram.n_bins > _FEW_BINS:  # few bins show which pairs may have the largest
-        few = histogram.coarsen(_FEW_BINS)
-        lower, _, pairs = _largest_bounds(few, pairs, bounds, lower)
-    lower, upper, _ = _largest_bounds(histogram, pairs, bounds, lower)
+        few = merge_cells(put_in_bins(histogram, _FEW_BINS))
+        lower, _, pairs = _largest_bounds(Bands(few), pairs, bounds, lower)
+    lower, upper, _ = _largest_bounds(Bands(histogram), pairs, bounds, lower)
     return lower, upper
 
 
@@ -41,42 +45,75 @@ def bound_measure(measure: Measure, low: Gap, high: Gap) -> tuple[float, float]:
     return measure(low._replace(signed=least)), measure(low._replace(signed=most))
 
 
-def band(
-    histogram: GroupedHistogram, first: int, second: int | None
-) -> tuple[Gap, Gap]:
-    """Least and largest CDF of one group minus that of another, or of everyone (None).
+class Bands:
+    """Cells of scores in bins, and what the bounds of several pairs share."""
 
-    The CDF of a group is largest if all rows of a cell have the least score, and
-    smallest if all have the largest.
-    """
-    lows, highs, weights = histogram._cells_of(first)
-    totals = histogram.totals
-    ours = totals[first]
-    theirs = totals.sum() if second is None else totals[second]
-    exact = weights.dtype.kind == "i" and float(ours) * float(theirs) < MAX_EXACT
-    up, down = (theirs, ours) if exact else (1 / ours, 1 / theirs)
-    if second is None:
-        scores, early, late = histogram._of_everyone
-    else:
-        *ends, others = histogram._cells_of(second)
-        scores = np.unique(np.concatenate([lows, highs, *ends]))
-        early, late = (sums_up_to(at, others, scores) for at in ends)
-    our_early, our_late = (sums_up_to(at, weights, scores) for at in (lows, highs))
-    if second is None:  # the group stands on both sides
-        early, late, up = early - our_early, late - our_late, up - down
-    low = up * our_late - down * early
-    high = up * our_early - down * late
-    for signed in (low, high):
-        if not exact:
-            np.clip(signed, -1, 1, out=signed)
-        signed[-1] = 0  # both CDFs end at 1, without rounding
-    scale = float(ours * theirs if exact else 1.0)
-    gap = Gap(scores, low, scale, (float(ours), float(theirs)))
-    return gap, gap._replace(signed=high)
+    def __init__(self, cells: Rows) -> None:
+        self.cells = cells
+        mass = cells.mass
+        self.weights = np.ones(len(cells), np.int64) if mass is None else mass
+        self.of_groups = rows_by_code(cells.groups.codes, cells.n_groups)
+
+    @cached_property
+    def everyone(self) -> tuple[Floats, NDArray[Any], NDArray[Any]]:
+        """Scores at which a CDF may rise, and bounds of everyone's sums of weights."""
+        lows, highs = self.cells.low, self.cells.high
+        assert lows is not None
+        assert highs is not None
+        scores = np.unique(np.concatenate([lows, highs]))
+        early, late = (_sums_up_to(at, self.weights, scores) for at in (lows, highs))
+        return scores, early, late
+
+    def cells_of(self, group: int) -> tuple[Floats, Floats, NDArray[Any]]:
+        """Least scores, largest scores and weights of the cells of a group."""
+        own = self.of_groups[group]
+        assert self.cells.low is not None
+        assert self.cells.high is not None
+        return self.cells.low[own], self.cells.high[own], self.weights[own]
+
+    def between(self, first: int, second: int | None) -> tuple[Gap, Gap]:
+        """Least and largest CDF of one group minus that of another, or of everyone.
+
+        The CDF of a group is largest if all rows of a cell have the least score, and
+        smallest if all have the largest. Everyone is None.
+        """
+        lows, highs, weights = self.cells_of(first)
+        totals = self.cells.totals
+        ours = totals[first]
+        theirs = totals.sum() if second is None else totals[second]
+        exact = weights.dtype.kind == "i" and float(ours) * float(theirs) < MAX_EXACT
+        up, down = (theirs, ours) if exact else (1 / ours, 1 / theirs)
+        if second is None:
+            scores, early, late = self.everyone
+        else:
+            *ends, others = self.cells_of(second)
+            scores = np.unique(np.concatenate([lows, highs, *ends]))
+            early, late = (_sums_up_to(at, others, scores) for at in ends)
+        our_early, our_late = (_sums_up_to(at, weights, scores) for at in (lows, highs))
+        if second is None:  # the group stands on both sides
+            early, late, up = early - our_early, late - our_late, up - down
+        low = up * our_late - down * early
+        high = up * our_early - down * late
+        for signed in (low, high):
+            if not exact:
+                np.clip(signed, -1, 1, out=signed)
+            signed[-1] = 0  # both CDFs end at 1, without rounding
+        scale = float(ours * theirs if exact else 1.0)
+        gap = Gap(scores, low, scale, (float(ours), float(theirs)))
+        return gap, gap._replace(signed=high)
+
+
+def _sums_up_to(at: Floats, weights: NDArray[Any], scores: Floats) -> NDArray[Any]:
+    """Weight at or below each of sorted scores, which include all of `at`."""
+    order = np.argsort(at, kind="stable")
+    sums = np.concatenate([[0], np.cumsum(weights[order])])
+    steps = np.searchsorted(scores, at[order])
+    lengths = np.diff(np.concatenate([[0], steps, [len(scores)]]))
+    return np.repeat(sums, lengths)
 
 
 def _largest_bounds(
-    histogram: GroupedHistogram,
+    bands: Bands,
     pairs: Sequence[Pair],
     band_bounds: BandBounds,
     lower: float,
@@ -85,7 +122,7 @@ def _largest_bounds(
 
     It is at least `lower`, the value of other pairs perhaps.
     """
-    ends = [band_bounds(*band(histogram, *pair)) for pair in pairs]
+    ends = [band_bounds(*bands.between(*pair)) for pair in pairs]
     lower = max([lower, *(low for low, _ in ends)])
     # By rounding an upper bound may be below.
     upper = max([lower, *(high for _, high in ends)])

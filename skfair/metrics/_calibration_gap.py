@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from skfair._rows import Rows
 from skfair._utils._arrays import Floats, Integers
-from skfair.metrics._inputs import Multigroup, labelled_scores
+from skfair.metrics._inputs import Multigroup, labelled_scores, positive_rows
 from skfair.metrics._metric import MetricOfPairs, evaluates
 from skfair.metrics._pairs import (
     Located,
@@ -25,8 +25,7 @@ from skfair.metrics._pairs import (
     measure_apart,
 )
 from skfair.metrics._strata import Multistratum
-from skfair.statistics import GroupedCalibration
-from skfair.statistics._grouped_scores import sort_scores
+from skfair.statistics._distributions import sort_scores
 
 #: Numbers in one block of curves, which bounds memory.
 _BLOCK = 2**18
@@ -48,13 +47,13 @@ class Steps:
     min_group_size: int = 1
 
     @classmethod
-    def _from_rows(cls, rows: Rows) -> Steps:
+    def from_rows(cls, rows: Rows) -> Steps:
         """Return the steps of checked rows; those that are in order are not sorted.
 
         Of others equal scores, groups and outcomes are one step.
         """
         rows, is_ordered = rows.grouped(), rows.is_ordered
-        codes, weights, n_groups = rows.groups.codes, rows.totals, rows.n_groups
+        codes, weights, n_groups = rows.groups.codes, rows.mass, rows.n_groups
         counts = np.bincount(codes, rows.n, n_groups).astype(np.intp)
         totals: Any = (
             counts if weights is None else np.bincount(codes, weights, n_groups)
@@ -86,36 +85,35 @@ class Steps:
         return curve_blocks(*parts, len(self.shares), _BLOCK)
 
 
-def _bounding_curves(statistic: GroupedCalibration) -> Iterator[tuple[Floats, Floats]]:
+def _bounding_curves(cells: Rows) -> Iterator[tuple[Floats, Floats]]:
     """Yield curves below and above C of each group, as rows of two arrays.
 
     C is least if positive rows have the largest score of their cell and negative ones
     count from its least score on, each with the largest score of the cell.
     """
-    hits, misses = statistic.positive, statistic.negative
-    n_groups = statistic.n_groups
-    parts: Any = (
-        (hits.highs, hits.codes, hits.weights * (1 - hits.highs)),
-        (misses.lows, misses.codes, -misses.weights * misses.highs),
-        (hits.lows, hits.codes + n_groups, hits.weights * (1 - hits.lows)),
-        (misses.highs, misses.codes + n_groups, -misses.weights * misses.lows),
-    )
-    scores, codes, steps = map(np.concatenate, zip(*parts, strict=True))
+    n_groups, low, high = cells.n_groups, cells.low, cells.high
+    assert low is not None
+    assert high is not None
+    positive, weights = cells.y_true == 1, cells.weights
+    below, above = np.where(positive, high, low), np.where(positive, low, high)
+    falls = np.where(positive, 1 - high, -high)
+    rises = np.where(positive, 1 - low, -low)
+    codes = cells.groups.codes.astype(np.intp)
+    scores, codes = np.append(below, above), np.append(codes, codes + n_groups)
+    steps = np.append(weights * falls, weights * rises)
     order = np.argsort(scores, kind="stable")
-    totals, codes = np.tile(statistic.totals, 2), codes[order]
+    totals, codes = np.tile(cells.totals, 2), codes[order]
     steps = steps[order] / totals[codes]
     both = scores[order], codes, steps
     for _, curves in curve_blocks(*both, 2 * n_groups, _BLOCK):
         yield curves[:n_groups], curves[n_groups:]
 
 
-def bound_curve_gap(
-    statistic: GroupedCalibration, multigroup: Multigroup
-) -> tuple[float, float]:
-    """Bound `calibration_gap` of the rows of a statistic."""
-    shares = (statistic.totals / statistic.totals.sum())[:, np.newaxis]
+def bound_curve_gap(cells: Rows, multigroup: Multigroup) -> tuple[float, float]:
+    """Bound `calibration_gap` of the rows of cells of scores in bins."""
+    shares = (cells.totals / cells.totals.sum())[:, np.newaxis]
     lower = upper = 0.0
-    for low, high in _bounding_curves(statistic):
+    for low, high in _bounding_curves(cells):
         if multigroup == "pooled":
             # A group is part of everyone: its own curve is the same on both sides.
             own = shares * (high - low)
@@ -140,10 +138,9 @@ class CalibrationGap(MetricOfPairs):
 
     name = "calibration_gap"
     inputs = ("y_true", "y_score")
-    statistic = Steps
     exchangeable = "similar scores"
     maximum = 2.0
-    binned = GroupedCalibration
+    bounded_by_bins = True
 
     pos_label: Any = None
 
@@ -152,6 +149,10 @@ class CalibrationGap(MetricOfPairs):
         true = rows.y_true
         scores, positive = labelled_scores(true, rows.y_pred, self.pos_label)
         return replace(rows, y_true=positive.astype(np.float64), y_pred=scores)
+
+    def collect(self, rows: Rows) -> Steps:
+        """Collect the steps of the curves of the rows that count."""
+        return Steps.from_rows(rows)
 
     def locate(self, statistic: Steps) -> Located:
         """Find the largest difference of two curves, and both curves there."""
@@ -184,13 +185,18 @@ class CalibrationGap(MetricOfPairs):
         values[absent] = math.nan
         return PairGaps(first, second, values[np.newaxis], shares[np.newaxis])
 
-    def bound(self, histogram: GroupedCalibration) -> tuple[float, float]:
-        """Bound the metric of rows whose scores and labels are known by bins."""
-        if self.pos_label is not None:
+    def check_bins(self, histogram: Rows) -> Rows:
+        """Check the true labels of cells; the positive label becomes 1, the other 0."""
+        if histogram.y_true is None:
             raise ValueError(
-                f"pos_label must be left at its default: bounds of {self.name} do not "
-                f"know this option, got {self.pos_label!r}."
+                "histogram must have true labels, as CountTable.from_rows(y_true, "
+                "y_score, n_bins=...) has."
             )
+        positive = positive_rows(histogram.y_true, "y_true", self.pos_label)
+        return replace(histogram, y_true=positive)
+
+    def bound(self, histogram: Rows) -> tuple[float, float]:
+        """Bound the metric of rows whose scores and labels are known by bins."""
         return bound_curve_gap(histogram, self.multigroup)
 
 

@@ -28,8 +28,7 @@ from skfair.metrics._metric import (
 )
 from skfair.metrics._metric_bounds import bounds_of_bins
 from skfair.metrics._quantiles import UNDEFINED, Comparisons, Method
-from skfair.statistics import GroupedHistogram, GroupedScores
-from skfair.statistics._statistic import GroupedStatistic
+from skfair.statistics._cells import round_to_edges
 
 
 def bounded_metric(metric: Any, **options: Any) -> Metric:
@@ -105,15 +104,15 @@ def confidence_interval(
         `cvar_fairness`, by its function or its name, or a metric of your own class.
     y_true : array-like of shape (n_samples,) or None
         True labels, as the metric takes them.
-    y_score : array-like of shape (n_samples,) or (n_samples, n_classes), or a statistic
-        Scores or predicted labels, or the statistic that the metric takes instead of
-        rows. It must be one of rows without sample weights. Of scores of several
+    y_score : array-like of shape (n_samples,) or (n_samples, n_classes), or \
+CountTable
+        Scores or predicted labels, or a table in place of rows. Of scores of several
         classes the interval is for the largest value over classes. For MCDP, ABCC and
-        MADD of 2**k bins also a `GroupedHistogram`, whose bounds widen the interval;
-        the value then lies within them.
+        MADD of 2**k bins also a table of scores in bins, whose bounds widen the
+        interval; the value then lies within them.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each row; several columns stand for their intersection. None with a
-        statistic.
+        table.
     control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
 default=None
         Stratum of each row, within which groups are compared; the interval is for the
@@ -149,9 +148,9 @@ default=None
     TypeError
         If an argument is missing, or of a kind that is not taken.
     ValueError
-        On another metric, a level outside (0, 1), another method, a statistic of
-        weighted rows, sample weights or MADD with ``bandwidth="auto"`` with a method
-        other than ``"band"``, pairs of more than 64 groups, and as the metric does.
+        On another metric, a level outside (0, 1), another method, sample weights or
+        MADD with ``bandwidth="auto"`` with a method other than ``"band"``, pairs of
+        more than 64 groups, and as the metric does.
 
     Warns
     -----
@@ -229,12 +228,13 @@ default=None
     """
     metric = bounded_metric(metric, **options)
     level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
+    columns = sensitive_features, control_features, sample_weight, counts
+    takes_bins = metric.compares_distributions
+    rows = metric.read(y_true, y_score, *columns, takes_bins=takes_bins)
     bounds = None
-    if isinstance(y_score, GroupedHistogram) and metric.statistic is GroupedScores:
-        bounds, y_score = bounds_of_bins(metric, y_score), y_score.at_edges()
-    groups, strata = sensitive_features, control_features
-    columns = groups, strata, sample_weight, counts
-    comparisons = compare_rows(metric, method, y_true, y_score, *columns)
+    if rows.n_bins:
+        bounds, rows = bounds_of_bins(metric, rows), round_to_edges(rows)
+    comparisons = compare_rows(metric, method, rows)
     tail, value = (1 - level) / 2, comparisons.value
     low = lower_bound(comparisons, tail)
     high = upper_bound(comparisons, tail)
@@ -250,26 +250,15 @@ default=None
 def compare_rows(
     metric: Metric,
     method: Method,
-    y_true: ArrayLike | None,
-    y_score: Any,
-    sensitive_features: Any,
-    control_features: Any,
-    sample_weight: ArrayLike | None,
-    counts: ArrayLike | None = None,
+    rows: Rows,
 ) -> Comparisons:
-    """Find what a metric compares, and quantiles of the noise, from its arguments."""
-    if method != "band" and sample_weight is not None:
+    """Find what a metric compares, and quantiles of the noise, of rows."""
+    if method != "band" and rows.weight is not None:
         raise ValueError(
             f"sample_weight must be None with method={method!r}, whose bounds are for "
             "unweighted rows."
         )
-    columns = sensitive_features, control_features, sample_weight, counts
-    if isinstance(y_score, GroupedStatistic):
-        taken = metric.take(y_true, y_score, *columns)
-        comparisons = metric.compare(metric.observe_statistic(taken), method)
-    else:
-        rows = metric.read(y_true, y_score, *columns)
-        comparisons = _compare_strata(metric, method, rows)
+    comparisons = _compare_strata(metric, method, rows)
     if comparisons.message:
         warn_user(comparisons.message, UndefinedMetricWarning)
     return comparisons
@@ -418,12 +407,11 @@ def certify(
         `confidence_interval`, by its function or its name.
     y_true : array-like of shape (n_samples,) or None
         True labels, as the metric takes them.
-    y_score : array-like of shape (n_samples,), or a statistic
-        Scores or predicted labels, or the statistic that the metric takes instead of
-        rows. It must be one of rows without sample weights.
+    y_score : array-like of shape (n_samples,), or CountTable
+        Scores or predicted labels, or a table in place of rows.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each row; several columns stand for their intersection. None with a
-        statistic.
+        table.
     control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
 default=None
         Stratum of each row, see `confidence_interval`.
@@ -483,9 +471,9 @@ default=None
     """
     metric = bounded_metric(metric, **options)
     level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
-    groups, strata = sensitive_features, control_features
-    columns = groups, strata, sample_weight, counts
-    comparisons = compare_rows(metric, method, y_true, y_score, *columns)
+    columns = sensitive_features, control_features, sample_weight, counts
+    rows = metric.read(y_true, y_score, *columns)
+    comparisons = compare_rows(metric, method, rows)
     limit = check_real("at_most", at_most, 0, comparisons.maximum, closed="neither")
     tail = 1 - level
     least = upper_bound(comparisons, tail)

@@ -22,7 +22,7 @@ from skfair._utils._text import shown
 from skfair._utils._validation import check_flag, check_integer, check_real
 from skfair._utils._warnings import warn_user
 from skfair.groups import group_index
-from skfair.metrics._inputs import Quality, count_hits, outcomes_of
+from skfair.metrics._inputs import Quality, count_hits
 from skfair.metrics._many_groups import (
     DistanceFromAverage,
     GroupGaps,
@@ -35,19 +35,17 @@ from skfair.metrics._many_groups import (
 from skfair.metrics._metric import Estimate
 from skfair.metrics._permutation import (
     PermutationTestResult,
-    permutation_test,
     permute,
 )
 from skfair.metrics._rate_intervals import wilson_interval
-from skfair.metrics._resampling import check_seed
+from skfair.metrics._resampling import check_seed, evaluated
 from skfair.metrics._sample import Part, Sample
-from skfair.statistics import GroupedOutcomes
-from skfair.statistics._statistic import GroupedStatistic
+from skfair.statistics import CountTable
 
 
 def max_gap_test(
     y_true: ArrayLike | None,
-    y_pred: ArrayLike | GroupedOutcomes,
+    y_pred: ArrayLike | CountTable,
     *,
     sensitive_features: Any = None,
     quality: Quality = "selection_rate",
@@ -70,8 +68,8 @@ def max_gap_test(
     ----------
     y_true : array-like of shape (n_samples,) or None
         True labels. Not needed for the selection rate.
-    y_pred : array-like of shape (n_samples,), or GroupedOutcomes
-        Predicted labels, or a statistic that replaces all rows and `quality`.
+    y_pred : array-like of shape (n_samples,), or CountTable
+        Predicted labels, or a table that replaces all rows.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each row; several columns stand for their intersection.
     quality : str or callable, default="selection_rate"
@@ -133,19 +131,15 @@ def max_gap_test(
     0.00...
     """
     metric = MaxGap(quality=quality, group_weights=group_weights, pos_label=pos_label)
-    within = None
-    if not isinstance(y_pred, GroupedStatistic):
-        _, within = outcomes_of(y_true, y_pred, quality, pos_label)
-    return permutation_test(
-        metric,
-        y_true,
-        y_pred,
-        sensitive_features=sensitive_features,
-        within=within,
-        n_permutations=n_permutations,
-        sample_weight=sample_weight,
-        counts=counts,
-        random_state=random_state,
+    columns = sensitive_features, None, sample_weight, counts
+    observed, sample = evaluated(metric, y_true, y_pred, *columns)
+    within = metric.check(sample.rows).y_true
+    return permute(
+        sample,
+        observed,
+        within,
+        check_integer("n_permutations", n_permutations, 1),
+        generator=check_seed(random_state),
         n_jobs=n_jobs,
         verbose=verbose,
     )
@@ -195,7 +189,7 @@ class RateVarianceResult(Result):
 
 def rate_variance(
     y_true: ArrayLike | None,
-    y_pred: ArrayLike | GroupedOutcomes,
+    y_pred: ArrayLike | CountTable,
     *,
     sensitive_features: Any = None,
     quality: Quality = "selection_rate",
@@ -215,8 +209,8 @@ def rate_variance(
     ----------
     y_true : array-like of shape (n_samples,) or None
         True labels. Not needed for the selection rate.
-    y_pred : array-like of shape (n_samples,), or GroupedOutcomes
-        Predicted labels, or a statistic that replaces all rows and `quality`.
+    y_pred : array-like of shape (n_samples,), or CountTable
+        Predicted labels, or a table that replaces all rows.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each row; several columns stand for their intersection.
     quality : str or callable, default="selection_rate"
@@ -371,7 +365,7 @@ class RateVarianceEstimator:
     def __init__(
         self,
         metric: str,
-        statistic: GroupedOutcomes,
+        statistic: Rows,
         group_weights: GroupWeights,
         sampling: Sampling,
         *,
@@ -403,6 +397,14 @@ class RateVarianceEstimator:
                 UndefinedMetricWarning,
             )
 
+    @property
+    def cells(self) -> Rows:
+        """People of each group with outcome 0, and then with outcome 1."""
+        n_groups = self.statistic.n_groups
+        groups = replace(self.statistic.groups, codes=np.tile(np.arange(n_groups), 2))
+        n = np.concatenate([self.sizes - self.hits, self.hits])
+        return Rows(groups, y_pred=np.repeat([0.0, 1.0], n_groups), n=n)
+
     def moments(self, hits: NDArray[Any]) -> tuple[Floats, Floats]:
         """Return F1 and F2 for each row of hits; nan where undefined.
 
@@ -417,7 +419,7 @@ class RateVarianceEstimator:
         f2 = counts @ quotients(self.weights, self.one_row * self.sizes)
         return f1, f2
 
-    def estimate(self, statistic: GroupedOutcomes) -> float:
+    def estimate(self, statistic: Rows) -> float:
         """Return F of a statistic of the same groups (equation 36)."""
         f1, f2 = self.moments(statistic.sums[np.newaxis])
         return float(f1[0] - f2[0] ** 2)
@@ -447,7 +449,7 @@ class RateVariance(DistanceFromAverage):
 
     estimator: RateVarianceEstimator
 
-    def find(self, statistic: GroupedOutcomes) -> Estimate:
+    def find(self, statistic: Rows) -> Estimate:
         """Estimate the variance of the rates of a statistic of the same groups."""
         value = self.estimator.estimate(statistic)
         return Estimate(value, defined=not math.isnan(value))
@@ -456,20 +458,22 @@ class RateVariance(DistanceFromAverage):
 class WeightedRateVariance(DistanceFromAverage):
     """Estimate of definition 7 for weighted rows of groups of fixed sizes."""
 
-    def collect(self, rows: Rows) -> tuple[GroupedOutcomes, GroupedOutcomes]:
+    def collect(self, rows: Rows) -> tuple[Rows, Rows]:
         """Collect the outcomes of rows by weight, and by squared weight."""
-        squared = replace(rows, weight=rows.squared)
-        return rows.statistic(GroupedOutcomes), squared.statistic(GroupedOutcomes)
+        rows = rows.grouped()
+        return rows, replace(rows, weight=rows.squared)
 
     def find(self, statistic: Any) -> Estimate:
         """Estimate the variance of the rates."""
         first, second = statistic
         first, weights = weigh_groups(first, self.group_weights)
-        sums = second.with_labels(first.labels).sums  # of squared weights
+        second, _ = weigh_groups(second, self.group_weights)
+        sums = second.sums  # of squared weights
         weights, *_ = sampling_design("fixed", weights, first.counts)
         if not weights.any():
             return Estimate(math.nan, defined=False)
-        pairs = np.where(first.counts >= 2, first.totals**2.0 - first.squares, 0)
+        products = first.totals**2.0 - first.sums_of_squares
+        pairs = np.where(first.counts >= 2, products, 0)
         squares = quotients(first.sums**2.0 - sums, pairs)
         rates = quotients(first.sums, first.totals)
         return Estimate(float(weights @ squares - (weights @ rates) ** 2))
@@ -536,7 +540,7 @@ class CVaRTestResult(Result):
 
 def cvar_fairness_test(
     y_true: ArrayLike | None,
-    y_pred: ArrayLike | GroupedOutcomes,
+    y_pred: ArrayLike | CountTable,
     *,
     sensitive_features: Any = None,
     alpha: float,
@@ -565,8 +569,8 @@ def cvar_fairness_test(
     ----------
     y_true : array-like of shape (n_samples,) or None
         True labels. Not needed for the selection rate.
-    y_pred : array-like of shape (n_samples,), or GroupedOutcomes
-        Predicted labels, or a statistic that replaces all rows and `quality`.
+    y_pred : array-like of shape (n_samples,), or CountTable
+        Predicted labels, or a table that replaces all rows.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each row; several columns stand for their intersection.
     alpha : float in [0, 1)
@@ -611,7 +615,7 @@ def cvar_fairness_test(
         If an argument is missing, or of a kind that is not taken.
     ValueError
         As in `cvar_fairness`, and if `alpha`, `epsilon`, `sampling` or
-        `n_permutations` is out of range or a statistic is one of weighted rows.
+        `n_permutations` is out of range or a table is one of weighted rows.
 
     Warns
     -----
@@ -676,7 +680,8 @@ def cvar_fairness_test(
     )
     if weighted is None:
         variance = RateVariance(estimator=estimator)
-        sample = Sample.of_statistic(variance, None, estimator.statistic)
+        cells = estimator.cells
+        sample = Sample(variance, cells, (Part(cells),))
     else:
         columns = sensitive_features, None, sample_weight, counts
         part = weighted.select(weighted.check(metric.read(y_true, y_pred, *columns)))
@@ -710,7 +715,7 @@ def cvar_fairness_test(
 
 def cvar_fairness_report(
     y_true: ArrayLike | None,
-    y_pred: ArrayLike | GroupedOutcomes,
+    y_pred: ArrayLike | CountTable,
     *,
     sensitive_features: Any = None,
     alpha: float = 0.9,
@@ -728,8 +733,8 @@ def cvar_fairness_report(
     ----------
     y_true : array-like of shape (n_samples,) or None
         True labels. Not needed for the selection rate.
-    y_pred : array-like of shape (n_samples,), or GroupedOutcomes
-        Predicted labels, or a statistic that replaces all rows and `quality`.
+    y_pred : array-like of shape (n_samples,), or CountTable
+        Predicted labels, or a table that replaces all rows.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each row; several columns stand for their intersection.
     alpha : float in [0, 1), default=0.9
@@ -848,7 +853,7 @@ def tabulate_gaps(
 
 def top_groups(
     y_true: ArrayLike | None,
-    y_pred: ArrayLike | GroupedOutcomes,
+    y_pred: ArrayLike | CountTable,
     *,
     sensitive_features: Any = None,
     quality: Quality = "selection_rate",
@@ -867,8 +872,8 @@ def top_groups(
     ----------
     y_true : array-like of shape (n_samples,) or None
         True labels. Not needed for the selection rate.
-    y_pred : array-like of shape (n_samples,), or GroupedOutcomes
-        Predicted labels, or a statistic that replaces all rows and `quality`.
+    y_pred : array-like of shape (n_samples,), or CountTable
+        Predicted labels, or a table that replaces all rows.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each row; several columns stand for their intersection.
     quality : str or callable, default="selection_rate"
@@ -938,13 +943,17 @@ def top_groups(
     )
     metric = MaxGap(quality=quality, pos_label=pos_label)
     rows = y_true, y_pred, sensitive_features, sample_weight, counts
-    statistic = metric.tabulate(*rows)
-    groups = _compared_with_others(statistic)
+    return different_groups(metric.tabulate(*rows), level)
+
+
+def different_groups(rows: Rows, level: float = 0.05) -> pd.DataFrame:
+    """Table of the groups whose rates differ from those of the others."""
+    groups = _compared_with_others(rows)
     different = groups[groups["adjusted_pvalue"] <= level]
     return different.sort_values("pvalue", kind="stable")
 
 
-def _compared_with_others(statistic: GroupedOutcomes) -> pd.DataFrame:
+def _compared_with_others(statistic: Rows) -> pd.DataFrame:
     """Return the table of all groups, each compared with all other rows."""
     if np.array_equal(statistic.totals, statistic.counts):
         sizes, hits = count_hits(statistic)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
+from typing import TYPE_CHECKING, Any, Self, get_args
 
 import narwhals as nw
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from skfair._pictures._dcp import DCPDisplay
 from skfair._rows import Rows
-from skfair._utils._arrays import Floats, Integers, quotients
+from skfair._utils._arrays import Floats, Integers, quotients, shares_of_sums
 from skfair._utils._progress import check_verbose
 from skfair._utils._results import TableResult
 from skfair._utils._validation import check_choice, check_real
@@ -28,8 +28,8 @@ from skfair.metrics._dcp_search import (
 from skfair.metrics._inputs import check_group_weights, check_numeric
 from skfair.metrics._metric import Metric, evaluates
 from skfair.metrics._strata import Multistratum
-from skfair.statistics import GroupedConfusion
-from skfair.statistics._grouped_confusion import drop_absent_classes, encode_labels
+from skfair.statistics import CountTable
+from skfair.statistics._labels import drop_absent_classes, encode_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,9 +38,10 @@ if TYPE_CHECKING:
 _MAX_SUM_TOLERANCE = 0.1
 
 
-def _weights(statistic: GroupedConfusion) -> Floats:
+def _weights(rows: Rows) -> Floats:
     """Share of the population in each group and true class."""
-    return statistic.group_weights[:, None] * statistic.label_frequencies
+    of_groups = shares_of_sums(rows.totals)[:, np.newaxis]
+    return of_groups * shares_of_sums(rows.matrices.sum(axis=2))
 
 
 def check_search(tol: Any, time_limit: Any, method: Any) -> tuple[float, float]:
@@ -54,8 +55,6 @@ class DCP(Metric):
     """Least share of people who are treated differently, bounded from above."""
 
     name = "dcp"
-    statistic: ClassVar[Any] = GroupedConfusion
-    stands_for_rows = GroupedConfusion
     exchangeable = "same true label"
 
     method: SearchMethod = "auto"
@@ -75,24 +74,29 @@ class DCP(Metric):
         """Return the rows with the classes that occur among them."""
         return drop_absent_classes(rows)
 
-    def value(self, statistic: GroupedConfusion) -> float:
+    def value(self, statistic: Rows) -> float:
         """Find the share that the best baseline found does not explain."""
-        result = DCPResult._solve(
-            statistic.confusion,
-            _weights(statistic),
-            statistic.labels,
-            statistic.classes,
+        return self.search(statistic).upper
+
+    def search(self, rows: Rows, *options: Any, is_defined: bool = True) -> DCPResult:
+        """Search the best baseline; options are `n_jobs` and `verbose`."""
+        return DCPResult._solve(
+            shares_of_sums(rows.matrices),
+            _weights(rows),
+            rows.labels,
+            rows.classes,
             self.tol,
             self.time_limit,
             self.method,
+            *options,
+            is_defined=is_defined,
         )
-        return result.upper
 
 
 @evaluates(DCP)
 def dcp(
     y_true: ArrayLike | None,
-    y_pred: ArrayLike | GroupedConfusion,
+    y_pred: ArrayLike | CountTable,
     *,
     sensitive_features: Any = None,
     control_features: Any = None,
@@ -112,9 +116,9 @@ def dcp(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or None
-        True classes; None where `y_pred` is a statistic.
-    y_pred : array-like of shape (n_samples,), or GroupedConfusion
-        Predicted classes, or a statistic in place of all rows.
+        True classes; None where `y_pred` is a table.
+    y_pred : array-like of shape (n_samples,), or CountTable
+        Predicted classes, or a table in place of all rows.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each row; several columns stand for their intersection.
     control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
@@ -239,7 +243,7 @@ class DCPResult(TableResult):
     def from_predictions(
         cls,
         y_true: ArrayLike | None,
-        y_pred: ArrayLike | GroupedConfusion,
+        y_pred: ArrayLike | CountTable,
         *,
         sensitive_features: Any = None,
         sample_weight: ArrayLike | None = None,
@@ -255,9 +259,9 @@ class DCPResult(TableResult):
         Parameters
         ----------
         y_true : array-like of shape (n_samples,) or None
-            True classes; None where `y_pred` is a statistic.
-        y_pred : array-like of shape (n_samples,), or GroupedConfusion
-            Predicted classes, or a statistic in place of all rows.
+            True classes; None where `y_pred` is a table.
+        y_pred : array-like of shape (n_samples,), or CountTable
+            Predicted classes, or a table of both in place of all rows.
         sensitive_features : array-like of shape (n_samples,) or \
 (n_samples, n_columns)
             Group of each row; several columns stand for their intersection.
@@ -311,15 +315,9 @@ class DCPResult(TableResult):
         refused = metric.refuse(statistic)
         if refused is not None:
             metric.told(refused)
-        search = tol, time_limit, method, n_jobs, verbose
-        return cls._solve(
-            statistic.confusion,
-            _weights(statistic),
-            statistic.labels,
-            statistic.classes,
-            *search,
-            is_defined=refused is None,
-        )
+        defined = refused is None
+        found: Any = metric.search(statistic, n_jobs, verbose, is_defined=defined)
+        return cls(**vars(found))
 
     @classmethod
     def _solve(

@@ -11,7 +11,6 @@ import numpy as np
 
 from skfair._rows import Rows
 from skfair._utils._validation import (
-    TAKES_ANY,
     AnyScale,
     Scale,
     check_choice,
@@ -39,8 +38,7 @@ from skfair.metrics._quantiles import (
     shares_of_groups,
     supremum,
 )
-from skfair.statistics import GroupedHistogram, GroupedScores
-from skfair.statistics._grouped_scores import Gap, check_probabilities, pooled_ranks
+from skfair.statistics._distributions import Distributions, Gap, pooled_ranks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,8 +46,7 @@ class MetricOfScores(MetricOfPairs):
     """Base of metrics of the score distributions of groups."""
 
     inputs = ("y_true", "y_score")
-    statistic: ClassVar[Any] = GroupedScores
-    stands_for_rows = GroupedScores
+    compares_distributions = True
     takes_classes = True
     #: Whether bounds of the noise that hold for all scores hold for ranks, too.
     bounds_ranks: ClassVar[bool] = False
@@ -68,14 +65,11 @@ class MetricOfScores(MetricOfPairs):
         check_y_true(rows.y_true, rows.y_pred, self.scale)
         return replace(rows, y_true=None, y_pred=scores_on(self.scale, rows.y_pred))
 
-    def take(self, y_true: Any, statistic: Any, *rows: Any, **more: Any) -> Any:
-        """Return a statistic that takes the place of all rows, if it is of the kind."""
-        taken = super().take(y_true, statistic, *rows, **more)
-        if self.scale == "probability":
-            check_probabilities(taken, "y_score", TAKES_ANY)
-        return taken
+    def collect(self, rows: Rows) -> Distributions:
+        """Collect the score distributions of the rows that count."""
+        return Distributions.from_rows(rows)
 
-    def scaled(self, statistic: GroupedScores) -> GroupedScores:
+    def scaled(self, statistic: Distributions) -> Distributions:
         """Return a statistic, or its ranks, which are taken here alone."""
         return pooled_ranks(statistic) if self.scale == "rank" else statistic
 
@@ -138,7 +132,7 @@ class GapOfDistributions(MetricOfScores):
 
     bounded = True
     loose = True
-    binned = GroupedHistogram
+    bounded_by_bins = True
     bounds_ranks = True
     #: Makes, of scores, the measure of rows of gaps at these scores; None if pairs are
     #: measured one by one. It must not fall where a gap grows.
@@ -159,11 +153,11 @@ class GapOfDistributions(MetricOfScores):
         float
         """
 
-    def value(self, statistic: GroupedScores) -> float:
+    def value(self, statistic: Distributions) -> float:
         """Find the value of a statistic whose groups can be compared."""
         return self.find_pair(statistic).value
 
-    def find_pair(self, statistic: GroupedScores) -> Located:
+    def find_pair(self, statistic: Distributions) -> Located:
         """Find the largest gap, and between which groups it is."""
         return largest_gap(
             statistic,
@@ -172,11 +166,11 @@ class GapOfDistributions(MetricOfScores):
             measure_at=self.measure_at,
         )
 
-    def locate(self, statistic: GroupedScores) -> Located:
+    def locate(self, statistic: Distributions) -> Located:
         """Find the largest gap, between which groups it is, and where."""
         return self.find_pair(statistic)
 
-    def gaps(self, statistic: GroupedScores) -> PairGaps:
+    def gaps(self, statistic: Distributions) -> PairGaps:
         """Find the gaps of all pairs of groups."""
         found = pairs_of_gaps(statistic, self.multigroup, self.measure, self.measure_at)
         if found.exact is None:
@@ -189,7 +183,7 @@ class GapOfDistributions(MetricOfScores):
         """Bound the measure of a gap between a least and a largest one."""
         return bound_measure(self.measure, least, largest)
 
-    def bound(self, histogram: GroupedHistogram) -> tuple[float, float]:
+    def bound(self, histogram: Rows) -> tuple[float, float]:
         """Bound the metric of rows whose scores are known by bins."""
         return bound_largest(histogram, self.multigroup, self.bound_gap)
 

@@ -46,7 +46,7 @@ from skfair.groups import (
     sort_labels,
     why_undefined,
 )
-from skfair.metrics._confidence_interval import confidence_interval
+from skfair.metrics._confidence_interval import lower_bound, upper_bound
 from skfair.metrics._inputs import (
     Multigroup,
     Rate,
@@ -57,14 +57,13 @@ from skfair.metrics._inputs import (
     positive_class,
 )
 from skfair.metrics._rate_intervals import clopper_pearson, ratio_ends
-from skfair.metrics._rates import demographic_parity_difference
+from skfair.metrics._rates import DemographicParity
 from skfair.metrics._resampling import (
     basic_interval,
     check_seed,
     defined_values,
 )
 from skfair.metrics._scorer import _Scorer
-from skfair.statistics import GroupedOutcomes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -718,7 +717,7 @@ def _check_rows(
 
 def _sizes_of(groups: Groups, columns: Columns) -> Integers:
     """Count the people of each group."""
-    return Rows(groups, n=columns.get("counts")).sizes
+    return Rows(groups, n=columns.get("counts")).counts
 
 
 #: Columns of the result's tables for one metric, each with an entry for each group and,
@@ -739,14 +738,14 @@ def _measure_rate(
     outcomes = ~outcomes if complement else outcomes
     people = columns.get("sample_weight"), columns.get("counts")
     table = with_people(Rows(groups, y_pred=outcomes.astype(np.float64)), *people)
-    statistic = (table if mask is None else table[mask]).statistic(GroupedOutcomes)
+    statistic = (table if mask is None else table[mask]).grouped()
     counts, totals = _and_all(statistic.counts), _and_all(statistic.totals)
     enough = counts >= max(groups.min_group_size, 1)
     rates, lower, upper = np.full((3, len(counts)), np.nan)
     rates[enough] = (_and_all(statistic.sums) / np.maximum(totals, 1e-300))[enough]
     ends_of = None
     if level is not None:
-        squares = _and_all(statistic.squares)[enough]
+        squares = _and_all(statistic.sums_of_squares)[enough]
         sizes = totals[enough].astype(float) ** 2 / squares
         lower[enough], upper[enough] = clopper_pearson(
             rates[enough] * sizes, sizes, (1 - level) / 2
@@ -784,14 +783,15 @@ def _and_all(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def _interval_of_rates(
-    statistic: GroupedOutcomes, level: float, key: _Disparity, value: float
+    statistic: Rows, level: float, key: _Disparity, value: float
 ) -> tuple[float, float]:
     """Interval of a difference or ratio of rates."""
     disparity, multigroup = key
     if disparity == "difference":
-        metric = partial(demographic_parity_difference, multigroup=multigroup)
-        interval = confidence_interval(metric, None, statistic, confidence_level=level)
-        return interval.lower, interval.upper
+        metric = DemographicParity(multigroup=multigroup)
+        compared = metric.compare(metric.observe(statistic), "band")
+        tail = (1 - level) / 2
+        return lower_bound(compared, tail), upper_bound(compared, tail)
     rates, sizes = statistic.means, statistic.effective_sizes
     n_groups, tail = len(rates), (1 - level) / 2
     if multigroup == "pooled":
@@ -891,7 +891,7 @@ def _draw_counts(
 ) -> tuple[Columns, Groups, Integers]:
     """Draw how often each distinct row occurs in a resample, sorted by group."""
     of_cells, drawn = groups[first], np.zeros(len(counts), dtype=np.int64)
-    sizes = Rows(of_cells, n=counts).sizes
+    sizes = Rows(of_cells, n=counts).counts
     for code in np.flatnonzero(sizes):  # a group without rows has none to draw
         own = of_cells.codes == code
         drawn[own] = generator.multinomial(sizes[code], counts[own] / sizes[code])
@@ -1037,10 +1037,10 @@ def _sizes(columns: Columns, groups: Groups, strata: Groups | None) -> pd.DataFr
     counts = {}
     for stratum, part, rows in _rows_by_stratum(groups, strata):
         people = Rows(part, n=None if n is None else n[rows])
-        by_class = [people.sizes]
+        by_class = [people.counts]
         for label in classes:
             of_label = np.flatnonzero(true[rows] == label)  # type: ignore[index]
-            by_class.append(people[of_label].sizes)
+            by_class.append(people[of_label].counts)
         for label, row in zip(part.labels, zip(*by_class, strict=True), strict=True):
             counts[*_cells(stratum, strata), *_cells(label, groups)] = row
     names = [] if strata is None else _level_names(strata, "stratum")

@@ -36,24 +36,23 @@ from skfair.groups import (
     warn_of_missing_words,
 )
 from skfair.metrics._inputs import (
-    in_place_of_rows,
     positive_rows,
-    refuse_statistics,
+    rows_of_table,
 )
 from skfair.metrics._rate_intervals import ratio_ends
-from skfair.statistics import GroupedOutcomes
+from skfair.statistics import CountTable
 
 #: Label of the rows without a group.
 UNKNOWN = "(unknown)"
 
 
 #: Name of an attribute, its outcomes by group, and the number of rows without a group.
-Attribute: TypeAlias = tuple[str, GroupedOutcomes, int]
+Attribute: TypeAlias = tuple[str, Rows, int]
 
 
 def impact_ratios(
     y_true: ArrayLike | None,
-    y_pred: ArrayLike | GroupedOutcomes,
+    y_pred: ArrayLike | CountTable,
     *,
     sensitive_features: Any = None,
     rate: Literal["selection", "scoring"] = "selection",
@@ -74,13 +73,13 @@ def impact_ratios(
     ----------
     y_true : array-like of shape (n_samples,) or None
         Ignored. If given it must be binary and of the right length.
-    y_pred : array-like of shape (n_samples,), or GroupedOutcomes
+    y_pred : array-like of shape (n_samples,), or CountTable
         Decisions, labels of two classes, for ``rate="selection"``; any finite scores
-        for ``rate="scoring"``. A statistic of 0/1 outcomes takes the place of all
+        for ``rate="scoring"``. A table of decisions takes the place of all
         rows; then the other arguments by row are None.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each row. Several columns give a table each, and one of their
-        intersection; so do the intersections of a `Groups` or a statistic. Rows
+        intersection; so do the intersections of a `Groups` or a table. Rows
         whose value is missing are counted as unknown.
     rate : {"selection", "scoring"}, default="selection"
         The selection rate is the share of positive decisions. The scoring rate is
@@ -183,24 +182,18 @@ def impact_ratios(
     min_share = check_real("min_share", min_share, 0, 1, closed="left")
     level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
     people = {"sample_weight": sample_weight, "counts": counts}
-    if isinstance(y_pred, GroupedOutcomes):
-        statistic = in_place_of_rows(
-            y_pred,
-            y_true=y_true,
-            pos_label=pos_label,
-            rate=None if rate == "selection" else rate,
-            sensitive_features=sensitive_features,
-            **people,
-        )
-        _check_outcomes(statistic)
-        attributes = _by_attribute(statistic, 0)
+    columns = {"y_true": y_true, "sensitive_features": sensitive_features}
+    table = rows_of_table(y_pred, **columns, **people)
+    if table is not None:
+        outcomes = are_selected(table.y_pred, rate, pos_label, table.mass)
+        selected = replace(table, y_pred=outcomes.astype(np.float64))
+        attributes = _by_attribute(selected, 0)
     else:
-        refuse_statistics(y_pred, "y_pred", GroupedOutcomes)
         check_y_true(y_true, y_pred, name="y_pred")
         predicted = as_array(y_pred, "y_pred")
         everyone = Groups(np.zeros(len(predicted), np.int8), (None,))
         rows = with_people(Rows(everyone, y_pred=predicted), **people)
-        outcomes = are_selected(predicted, rate, pos_label, rows.totals)
+        outcomes = are_selected(predicted, rate, pos_label, rows.mass)
         attributes = _of_rows(outcomes, sensitive_features, people)
     tables = [tabulate_ratios(*attribute, min_share, level) for attribute in attributes]
     for (name, statistic, _), table in zip(attributes, tables, strict=True):
@@ -237,19 +230,6 @@ def are_selected(
     return np.asarray(scores > scores[order[middle]])
 
 
-def _check_outcomes(statistic: GroupedOutcomes) -> None:
-    """Raise on means of scores; among weighted rows they cannot be told apart."""
-    broken = (statistic.totals == statistic.counts) & (
-        statistic.sums != np.rint(statistic.sums)
-    )
-    if broken.any():
-        group = int(broken.argmax())
-        raise ValueError(
-            "y_pred must be a statistic of 0/1 outcomes, got a sum of "
-            f"{statistic.sums[group]:g} for group {statistic.labels[group]!r}."
-        )
-
-
 def _of_rows(
     outcomes: Bools, sensitive_features: Any, people: dict[str, Any]
 ) -> list[Attribute]:
@@ -282,12 +262,12 @@ def _count_outcomes(
     """Add up the outcomes of each group, and count the people without one."""
     groups = resolve_groups(groups, n_samples=len(outcomes))
     rows = with_people(Rows(groups, y_pred=outcomes.astype(np.float64)), **people)
-    statistic = rows.statistic(GroupedOutcomes)
+    statistic = rows.grouped()
     unknown = (groups.codes < 0) & (rows.weights > 0)
     return name, statistic, rows[unknown].n_people
 
 
-def _by_attribute(statistic: GroupedOutcomes, n_unknown: int) -> list[Attribute]:
+def _by_attribute(statistic: Rows, n_unknown: int) -> list[Attribute]:
     """Add up the groups of an intersection by each attribute; keep them, too."""
     labels, names = statistic.labels, list(statistic.names)
     n_columns = n_columns_of(labels)
@@ -304,21 +284,17 @@ def _by_attribute(statistic: GroupedOutcomes, n_unknown: int) -> list[Attribute]
     ]
 
 
-def _margin(statistic: GroupedOutcomes, values: Sequence[Any]) -> GroupedOutcomes:
+def _margin(statistic: Rows, values: Sequence[Any]) -> Rows:
     """Add up the groups that have the same value."""
     labels = tuple(sort_labels(dict.fromkeys(values)))
-    codes = positions_in(labels, tuple(values))
-    sums: dict[str, Any] = {
-        name: np.bincount(codes, getattr(statistic, name), len(labels))
-        for name in ("sums", "totals", "squares", "counts")
-    }
-    sums["counts"] = sums["counts"].astype(np.intp)
-    return replace(statistic, labels=labels, names=(), **sums)
+    codes = positions_in(labels, tuple(values))[statistic.groups.codes]
+    groups = replace(statistic.groups, codes=codes, labels=labels, names=())
+    return statistic.with_groups(groups)
 
 
 def tabulate_ratios(
     name: str,
-    statistic: GroupedOutcomes,
+    statistic: Rows,
     n_unknown: int,
     min_share: float,
     level: float,
@@ -359,14 +335,14 @@ def tabulate_ratios(
     return table.astype({"n": int})
 
 
-def _compared_groups(statistic: GroupedOutcomes, min_share: float) -> Bools:
+def _compared_groups(statistic: Rows, min_share: float) -> Bools:
     """Whether each group is large enough to be compared."""
     shares = statistic.totals / max(statistic.totals.sum(), 1e-300)
     large = statistic.counts >= max(statistic.min_group_size, 1)
     return np.asarray(large & (shares >= min_share))
 
 
-def _warn(name: str, statistic: GroupedOutcomes, min_share: float) -> None:
+def _warn(name: str, statistic: Rows, min_share: float) -> None:
     """Say why there are no ratios."""
     compared = _compared_groups(statistic, min_share)
     labels = [statistic.labels[i] for i in np.flatnonzero(compared)]

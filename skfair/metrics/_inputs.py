@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Literal, TypeAlias, TypeVar, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 
+from skfair._rows import Rows, read_arrays
 from skfair._utils._arrays import Bools, Floats, Integers
 from skfair._utils._text import shown
 from skfair._utils._validation import (
@@ -31,25 +32,10 @@ from skfair.groups import (
     suggest_edges,
     warn_of_look_alikes,
 )
-from skfair.statistics import (
-    GroupedCalibration,
-    GroupedConfusion,
-    GroupedHistogram,
-    GroupedOutcomes,
-    GroupedScores,
-)
-from skfair.statistics._grouped_confusion import encode_label_pairs
-from skfair.statistics._statistic import GroupedStatistic
+from skfair.statistics import CountTable
+from skfair.statistics._labels import encode_label_pairs
 
 Multigroup = Literal["pairwise", "pooled"]
-AnyStatistic: TypeAlias = (
-    GroupedScores
-    | GroupedHistogram
-    | GroupedCalibration
-    | GroupedConfusion
-    | GroupedOutcomes
-)
-Statistic = TypeVar("Statistic", bound=AnyStatistic)
 QualityName: TypeAlias = Literal[
     "selection_rate",
     "true_positive_rate",
@@ -62,60 +48,67 @@ Quality: TypeAlias = QualityName | Callable[..., Any]
 Rate: TypeAlias = QualityName | Literal["predictive_value"]
 
 
-def count_hits(
-    statistic: GroupedOutcomes, *, weighted: bool = False
-) -> tuple[Integers, Integers]:
-    """Return the number of rows of each group, and of rows with outcome 1 (hits).
+def read(
+    y_true: Any,
+    y_pred: Any,
+    sensitive_features: Any,
+    control_features: Any = None,
+    sample_weight: Any = None,
+    counts: Any = None,
+    *,
+    name: str = "y_pred",
+    usage: str = "",
+) -> Rows:
+    """Read the arguments of a metric, or a table that takes their place.
 
-    Of `weighted` rows hits are not known, and 0.
+    `name` is that of `y_pred` in messages, `usage` says how to pass groups.
     """
-    if weighted:
-        return statistic.counts, np.zeros_like(statistic.counts)
-    hits = np.rint(statistic.sums)
-    single = (statistic.totals == statistic.counts) & (statistic.sums == hits)
-    if not single.all():
-        bad = int(single.argmin())
+    columns = {
+        "sensitive_features": sensitive_features,
+        "control_features": control_features,
+        "sample_weight": sample_weight,
+        "counts": counts,
+    }
+    rows = rows_of_table(y_pred, y_true=y_true, **columns)
+    if rows is not None:
+        return rows
+    refuse_tables_elsewhere(y_pred, name)
+    if sensitive_features is None:
         raise ValueError(
-            "The statistic must hold outcomes of 0 and 1 of rows without sample "
-            f"weights, since single rows are counted; group {statistic.labels[bad]!r} "
-            f"has {statistic.sums[bad]:g} of {statistic.totals[bad]:g} in "
-            f"{statistic.counts[bad]} rows."
+            f"sensitive_features is None, expected the group of each row{usage}."
         )
-    return statistic.counts, hits.astype(np.intp)
+    return read_arrays(y_true, y_pred, *columns.values(), name=name)
 
 
-def is_unweighted(statistic: GroupedScores | GroupedConfusion) -> bool:
-    """Whether all rows weigh one: whole weights that add up to their number do."""
-    whole = statistic.totals.dtype.kind == "i"
-    return whole and np.array_equal(statistic.totals, statistic.counts)
+def rows_of_table(table: Any, **columns: Any) -> Rows | None:
+    """Return the cells of a table that takes the place of rows; None for rows.
 
-
-def in_place_of_rows(statistic: Statistic, **rows: Any) -> Statistic:
-    """Return a statistic; raise if any argument by row is given beside it."""
-    names = [name for name, values in rows.items() if values is not None]
+    Raises if any argument by row is given beside it.
+    """
+    if not isinstance(table, CountTable):
+        return None
+    names = [name for name, values in columns.items() if values is not None]
     if names:
         raise ValueError(
-            f"{names[0]} must be None where a statistic takes the place of the rows."
+            f"{names[0]} must be None where a table takes the place of the rows: make "
+            "the table with it."
         )
-    return statistic
+    return table._rows
 
 
-def refuse_statistics(values: Any, name: str, expected: type | None = None) -> None:
-    """Raise if another statistic than expected, or a table, is given for the rows."""
-    refuse_tables_elsewhere(values, name)
-    if isinstance(values, GroupedStatistic):
-        tip = (
-            " From a histogram metrics are known within bounds: see "
-            "skfair.metrics.metric_bounds."
-            if isinstance(values, (GroupedHistogram, GroupedCalibration))
-            and "score" in name
-            else ""
+def count_hits(rows: Rows, *, weighted: bool = False) -> tuple[Integers, Integers]:
+    """Return the number of people of each group, and of people with outcome 1 (hits).
+
+    Of `weighted` people hits are not known, and 0.
+    """
+    if weighted:
+        return rows.counts, np.zeros_like(rows.counts)
+    if rows.weight is not None:
+        raise ValueError(
+            "the table must hold people without sample weights, since single people "
+            "are counted."
         )
-        of_rows = "the values of rows"
-        of_rows += "" if expected is None else f" or a {expected.__name__}"
-        raise TypeError(
-            f"{name} must be {of_rows}, got a {type(values).__name__}.{tip}"
-        )
+    return rows.counts, np.rint(rows.sums).astype(np.intp)
 
 
 def labelled_scores(

@@ -20,6 +20,7 @@ from skfair._utils._validation import (
     Scale,
     check_integer,
     check_real,
+    check_shape,
 )
 from skfair.metrics._distributions import MetricOfScores
 from skfair.metrics._inputs import Multigroup
@@ -47,9 +48,9 @@ from skfair.metrics._pairs import (
 )
 from skfair.metrics._quantiles import Comparisons, Method, Observed
 from skfair.metrics._strata import Multistratum, combine_numbers
-from skfair.statistics import GroupedHistogram, GroupedScores
-from skfair.statistics._grouped_scores import gap_between
-from skfair.statistics._statistic import GroupedStatistic
+from skfair.statistics import CountTable
+from skfair.statistics._cells import round_to_edges
+from skfair.statistics._distributions import Distributions, gap_between
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +60,7 @@ class MADD(MetricOfScores):
     name = "madd"
     maximum = 2.0
     bounded = True
-    binned = GroupedHistogram
+    bounded_by_bins = True
 
     bandwidth: float | Literal["auto"] = "auto"
 
@@ -85,7 +86,7 @@ class MADD(MetricOfScores):
         Counting rows by bin takes a third of the time of sorting them. Weights are not
         counted: floats that are added in another order would change the last digit.
         """
-        if self.is_automatic or part.totals is not None or self.scale == "rank":
+        if self.is_automatic or part.mass is not None or self.scale == "rank":
             return self.count(part)
         part, n_bins = part.grouped(), self.n_bins
         n_cells = part.n_groups * n_bins
@@ -96,23 +97,20 @@ class MADD(MetricOfScores):
         rows_of_cells = np.bincount(cells, minlength=n_cells)
         cells = np.flatnonzero(rows_of_cells)
         codes, bins = np.divmod(cells, n_bins)
-        return GroupedScores.from_counts(
-            bins / n_bins,
-            sensitive_features=replace(part.groups, codes=codes),
-            n_rows=rows_of_cells[cells],
-        )
+        groups, n = replace(part.groups, codes=codes), rows_of_cells[cells]
+        return Distributions.from_rows(Rows(groups, y_pred=bins / n_bins, n=n))
 
-    def bound(self, histogram: GroupedHistogram) -> tuple[float, float]:
+    def bound(self, histogram: Rows) -> tuple[float, float]:
         """Find the value from a histogram whose bins the bins of MADD are unions of."""
         if self.is_automatic or histogram.n_bins % self.n_bins:
             raise ValueError(
                 f"bandwidth must be 1 / m for a power of two m <= {histogram.n_bins}, "
                 f"got {self.bandwidth!r}."
             )
-        value = float(self.value(histogram.at_edges()))
+        value = float(self.value(self.collect(round_to_edges(histogram))))
         return value, value
 
-    def locate(self, statistic: GroupedScores) -> Located:
+    def locate(self, statistic: Distributions) -> Located:
         """Find the largest distance between two histograms, and of which groups."""
         if self.is_automatic:
             best, (_, _, mean) = most_stable(
@@ -124,7 +122,7 @@ class MADD(MetricOfScores):
         gap = gap_between(statistic, *pair)
         return Located(histogram_distance(gap, self.n_bins), pair)
 
-    def gaps(self, statistic: GroupedScores) -> PairGaps:
+    def gaps(self, statistic: Distributions) -> PairGaps:
         """Find the distances of all pairs of groups."""
         n_groups, sizes = statistic.n_groups, statistic.counts
         first, second = compared_groups(n_groups, self.multigroup)
@@ -161,7 +159,7 @@ class MADD(MetricOfScores):
 @evaluates(MADD)
 def madd(
     y_true: ArrayLike | None,
-    y_score: ArrayLike | GroupedScores,
+    y_score: ArrayLike | CountTable,
     *,
     sensitive_features: Any = None,
     control_features: Any = None,
@@ -189,11 +187,11 @@ def madd(
         must be of the right length, and binary where `y_score` is one column
         of probabilities.
     y_score : array-like of shape (n_samples,) or (n_samples, n_classes), or \
-GroupedScores
+CountTable
         Probabilities of the positive class, in [0, 1]; any finite numbers with
         ``scale="rank"``. Of three or more classes a column for each: the value is the
         largest over classes, each against the rest, and `values_by_class` names the
-        class. A statistic takes the place of all rows; then `y_true`,
+        class. A table takes the place of all rows; then `y_true`,
         `sensitive_features` and `sample_weight` are None.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each row; several columns stand for their intersection.
@@ -301,7 +299,7 @@ class MADDCurve(MetricOfScores):
         bandwidths = bandwidths_to_one(self.n_bandwidths).copy()
         return bandwidths, np.full(self.n_bandwidths, np.nan)
 
-    def value(self, statistic: GroupedScores) -> tuple[Floats, Floats]:
+    def value(self, statistic: Distributions) -> tuple[Floats, Floats]:
         """Find the largest value of all pairs at each bandwidth."""
         pairs = compared_pairs(statistic.n_groups, self.multigroup)
         values = np.zeros(self.n_bandwidths)
@@ -316,7 +314,7 @@ class MADDCurve(MetricOfScores):
 
 def madd_curve(
     y_true: ArrayLike | None,
-    y_score: ArrayLike | GroupedScores,
+    y_score: ArrayLike | CountTable,
     *,
     sensitive_features: Any = None,
     control_features: Any = None,
@@ -336,9 +334,9 @@ def madd_curve(
     ----------
     y_true : array-like of shape (n_samples,) or None
         Ignored. If given it must be binary and of the right length.
-    y_score : array-like of shape (n_samples,), or GroupedScores
+    y_score : array-like of shape (n_samples,), or CountTable
         Probabilities of the positive class, in [0, 1], or any finite numbers with
-        ``scale="rank"``; or a statistic of all rows.
+        ``scale="rank"``; or a table of all rows.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each row; several columns stand for their intersection.
     control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
@@ -475,7 +473,7 @@ class MADDBandwidthResult(Result):
 
 def madd_optimal_bandwidth(
     y_true: ArrayLike | None,
-    y_score: ArrayLike | GroupedScores,
+    y_score: ArrayLike | CountTable,
     *,
     sensitive_features: Any = None,
     control_features: Any = None,
@@ -504,9 +502,9 @@ def madd_optimal_bandwidth(
     ----------
     y_true : array-like of shape (n_samples,) or None
         Ignored. If given it must be binary and of the right length.
-    y_score : array-like of shape (n_samples,), or GroupedScores
+    y_score : array-like of shape (n_samples,), or CountTable
         Probabilities of the positive class, in [0, 1], or any finite numbers with
-        ``scale="rank"``; or a statistic of all rows.
+        ``scale="rank"``; or a table of all rows.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each row; several columns stand for their intersection.
     control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
@@ -575,15 +573,15 @@ default=None
 
     metric, name = MADD(scale=scale, multigroup=multigroup), "madd_optimal_bandwidth"
     columns = sensitive_features, control_features, sample_weight, counts
-    if control_features is None or isinstance(y_score, GroupedStatistic):
-        rows = y_true, y_score, sensitive_features, sample_weight, counts
-        statistic = metric.tabulate(*rows, control_features=control_features)
+    table = metric.read(y_true, y_score, *columns)
+    if table.strata is None:
+        check_shape(table.y_pred, "y_score")
+        statistic = metric.count(metric.check(table))
         reason, advice = metric.why_undefined(statistic)
         if reason:
             metric.told(undefined(name, reason, advice))
             return _undefined(n_bandwidths)
-        return _find_interval(metric, statistic, n_bandwidths, search)
-    table = metric.read(y_true, y_score, *columns)
+        return find_interval(metric, statistic, n_bandwidths, search)
     (part,), (strata, reason_of_all) = metric.parts(table), metric.split(table)
     estimates = [metric.estimate_stratum([part], stratum) for stratum in strata]
     told = metric.join_strata(strata, estimates)
@@ -593,7 +591,7 @@ default=None
     if not told.defined:
         return _undefined(n_bandwidths)
     results = {
-        stratum.label: _find_interval(
+        stratum.label: find_interval(
             metric, metric.count(in_stratum([part], stratum)[0]), n_bandwidths, search
         )
         for stratum, estimate in zip(strata, estimates, strict=True)
@@ -616,11 +614,11 @@ def _undefined(n_bandwidths: int) -> MADDBandwidthResult:
     )
 
 
-def _find_interval(
+def find_interval(
     metric: MADD,
-    statistic: GroupedScores,
-    n_bandwidths: int,
-    search: Callable[[Floats, tuple[float, float]], StableInterval],
+    statistic: Distributions,
+    n_bandwidths: int = N_BANDWIDTHS,
+    search: Callable[..., StableInterval] = stable_interval,
 ) -> MADDBandwidthResult:
     """Stable interval of one statistic."""
     statistic, bandwidths = metric.scaled(statistic), bandwidths_to_one(n_bandwidths)

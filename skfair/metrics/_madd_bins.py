@@ -14,8 +14,7 @@ from skfair._utils._arrays import Floats, Integers, quotients
 from skfair._utils._validation import check_real
 from skfair.metrics._inputs import Multigroup
 from skfair.metrics._pairs import Pair, compared_pairs, measure_apart
-from skfair.statistics import GroupedScores
-from skfair.statistics._grouped_scores import MAX_EXACT, Gap, gap_between
+from skfair.statistics._distributions import MAX_EXACT, Distributions, Gap, gap_between
 
 #: Variances below this are rounding noise of the running sums, and count as zero.
 _NO_VARIANCE = 1e-14
@@ -37,7 +36,7 @@ def is_automatic(bandwidth: Any) -> bool:
 
 
 def histogram_gaps(
-    statistic: GroupedScores, n_bins: int, multigroup: Multigroup
+    statistic: Distributions, n_bins: int, multigroup: Multigroup
 ) -> Floats:
     """Distance of the histograms of each pair of groups, or from that of everyone."""
     n_groups = statistic.n_groups
@@ -102,7 +101,7 @@ Edges: TypeAlias = tuple[Floats, Integers, Integers]
 
 
 def gap_curves(
-    statistic: GroupedScores, pairs: Sequence[Pair], n_bandwidths: int
+    statistic: Distributions, pairs: Sequence[Pair], n_bandwidths: int
 ) -> Iterator[GapCurve]:
     """MADD of each pair for all numbers of bins."""
     edges = edges_of_all(n_bandwidths)
@@ -205,7 +204,7 @@ StableInterval: TypeAlias = tuple[int, int, float]
 
 
 def most_stable(
-    statistic: GroupedScores,
+    statistic: Distributions,
     multigroup: Multigroup,
     n_bandwidths: int,
     search: Callable[[Floats, tuple[float, float]], StableInterval],

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, Self, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -24,12 +24,11 @@ from skfair._utils._arrays import Bools, Floats, quotients
 from skfair._utils._text import listed, shown
 from skfair._utils._validation import check_flag, check_real
 from skfair._utils._warnings import warn_user
-from skfair.groups import by_plain_label
+from skfair.groups import by_plain_label, with_labels
 from skfair.metrics._inputs import (
     Quality,
     check_group_weights,
     check_quality,
-    in_place_of_rows,
     outcomes_of,
 )
 from skfair.metrics._metric import Estimate, Exchangeable, Metric, evaluates, undefined
@@ -48,7 +47,7 @@ from skfair.metrics._quantiles import (
     with_values,
 )
 from skfair.metrics._strata import Multistratum
-from skfair.statistics import GroupedOutcomes
+from skfair.statistics import CountTable
 
 GroupWeights: TypeAlias = (
     Literal["uniform", "proportional"] | Mapping[Any, float] | ArrayLike
@@ -60,7 +59,7 @@ class GroupGaps:
     """Distances of the groups' rates from the weighted average of rates."""
 
     # Of all groups that have a weight, those without rows included.
-    statistic: GroupedOutcomes
+    statistic: Rows
     # Sum to one; 0 for groups that are not compared.
     weights: Floats
     # Whether a group has enough rows.
@@ -94,7 +93,7 @@ class GroupGaps:
         )
 
 
-def find_gaps(statistic: GroupedOutcomes, group_weights: GroupWeights) -> GroupGaps:
+def find_gaps(statistic: Rows, group_weights: GroupWeights) -> GroupGaps:
     """Compare each group with the weighted average of the groups (equations 6 and 7).
 
     Groups with too few rows are left out.
@@ -123,9 +122,7 @@ def find_gaps(statistic: GroupedOutcomes, group_weights: GroupWeights) -> GroupG
     return GroupGaps(statistic, weights, compared, average, gaps, reason, left_out)
 
 
-def weigh_groups(
-    statistic: GroupedOutcomes, group_weights: GroupWeights
-) -> tuple[GroupedOutcomes, Floats]:
+def weigh_groups(statistic: Rows, group_weights: GroupWeights) -> tuple[Rows, Floats]:
     """Return the weights of the groups, which sum to one, with the statistic.
 
     Groups that only a mapping names are added to the statistic, without rows.
@@ -152,7 +149,8 @@ def weigh_groups(
         labels = set(statistic.labels)
         more = tuple(label for label in by_label if label not in labels)
         if more:
-            statistic = statistic.with_labels((*statistic.labels, *more))
+            groups = with_labels(statistic.groups, (*statistic.labels, *more))
+            statistic = statistic.with_groups(groups)
         group_weights = [by_label[label] for label in statistic.labels]
     return statistic, check_group_weights(group_weights, statistic.labels)
 
@@ -175,8 +173,6 @@ def describe_left_out(
 class DistanceFromAverage(Metric):
     """Base of metrics of the distances of groups' rates from their average."""
 
-    statistic: ClassVar[Any] = GroupedOutcomes
-    stands_for_rows = GroupedOutcomes
     leaves_groups_out = True
 
     quality: Quality = "selection_rate"
@@ -195,16 +191,6 @@ class DistanceFromAverage(Metric):
         of_errors = isinstance(self.quality, str) and self.quality in rates
         return "same true label" if of_errors else "all"
 
-    def take(self, y_true: Any, statistic: Any, *columns: Any) -> Any:
-        """Return a statistic that takes the place of all rows, if it is of the kind."""
-        statistic = super().take(y_true, statistic, *columns)
-        quality = None if self.quality == "selection_rate" else self.quality
-        return in_place_of_rows(statistic, pos_label=self.pos_label, quality=quality)
-
-    def without_labels(self) -> Self:
-        """Return the metric without options about the labels of rows."""
-        return replace(self, quality="selection_rate", pos_label=None)
-
     def check(self, rows: Rows) -> Rows:
         """Check labels; return outcomes, and in `y_true` which rows count, or None."""
         labels = rows.y_true, rows.y_pred
@@ -215,25 +201,17 @@ class DistanceFromAverage(Metric):
         """Return the checked rows that count."""
         return rows if rows.y_true is None else replace(rows[rows.y_true], y_true=None)
 
-    def observe_statistic(self, statistic: Any) -> Observed:
-        """Return a statistic, with what its noise depends on."""
-        return Observed(statistic, statistic.effective_sizes)
-
-    def observe(self, part: Rows) -> Observed:
-        """Count checked rows, with what the noise depends on."""
-        return self.observe_statistic(self.count(part))
-
     def summarise(self, groups: GroupGaps) -> float:
         """Summarise the gaps of groups, of which at least two are compared."""
         raise NotImplementedError
 
-    def find(self, statistic: GroupedOutcomes) -> Estimate:
+    def find(self, statistic: Rows) -> Estimate:
         """Find the value of a statistic, or why it has none, and who is left out."""
         groups = find_gaps(statistic, self.group_weights)
         value = self.summarise(groups) if groups.defined else math.nan
         return groups.estimate(self.name, value)
 
-    def value(self, statistic: GroupedOutcomes) -> float:
+    def value(self, statistic: Rows) -> float:
         """Find the value of a statistic whose groups can be compared."""
         return self.summarise(find_gaps(statistic, self.group_weights))
 
@@ -264,7 +242,7 @@ class MaxGap(DistanceFromAverage):
 @evaluates(MaxGap)
 def max_gap(
     y_true: ArrayLike | None,
-    y_pred: ArrayLike | GroupedOutcomes,
+    y_pred: ArrayLike | CountTable,
     *,
     sensitive_features: Any = None,
     control_features: Any = None,
@@ -285,9 +263,9 @@ def max_gap(
     ----------
     y_true : array-like of shape (n_samples,) or None
         True labels. Not needed for the selection rate.
-    y_pred : array-like of shape (n_samples,), or GroupedOutcomes
-        Predicted labels. A `GroupedOutcomes` replaces all rows and `quality`; the
-        other arguments with one entry per row must then be None.
+    y_pred : array-like of shape (n_samples,), or CountTable
+        Predicted labels. A table replaces all rows; the other arguments with one entry
+        per row must then be None.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each row; several columns stand for their intersection.
     control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
@@ -442,7 +420,7 @@ class CVaRFairness(DistanceFromAverage):
 @evaluates(CVaRFairness)
 def cvar_fairness(
     y_true: ArrayLike | None,
-    y_pred: ArrayLike | GroupedOutcomes,
+    y_pred: ArrayLike | CountTable,
     *,
     sensitive_features: Any = None,
     control_features: Any = None,
@@ -468,9 +446,9 @@ def cvar_fairness(
     ----------
     y_true : array-like of shape (n_samples,) or None
         True labels. Not needed for the selection rate.
-    y_pred : array-like of shape (n_samples,), or GroupedOutcomes
-        Predicted labels. A `GroupedOutcomes` replaces all rows and `quality`; the
-        other arguments with one entry per row must then be None.
+    y_pred : array-like of shape (n_samples,), or CountTable
+        Predicted labels. A table replaces all rows; the other arguments with one entry
+        per row must then be None.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each row; several columns stand for their intersection.
     control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \

@@ -50,8 +50,8 @@ from skfair.metrics._quantiles import (
     supremum_quantile,
 )
 from skfair.metrics._strata import Multistratum, combine_numbers
-from skfair.statistics import GroupedScores
-from skfair.statistics._grouped_scores import Gap, cdf_steps, gap_between
+from skfair.statistics import CountTable
+from skfair.statistics._distributions import Distributions, Gap, cdf_steps, gap_between
 
 
 def sustained_gap(gap: Gap, epsilon: float = 0.0) -> float:
@@ -67,7 +67,7 @@ def sustained_gap(gap: Gap, epsilon: float = 0.0) -> float:
     return float(_sustained(gap.scores, np.abs(gap.signed), epsilon) / gap.scale)
 
 
-def _with_cdfs(statistic: GroupedScores, located: Located) -> Located:
+def _with_cdfs(statistic: Distributions, located: Located) -> Located:
     """Add the CDFs of both groups at the score."""
     first, second = (
         statistic._share_below(group, located.score) for group in located.pair
@@ -159,7 +159,7 @@ class MCDP(GapOfDistributions):
             return None
         return partial(sustained_at, epsilon=self.epsilon)
 
-    def gaps(self, statistic: GroupedScores) -> PairGaps:
+    def gaps(self, statistic: Distributions) -> PairGaps:
         """Find the gaps of all pairs of groups, and a score with each of MCDP(0)."""
 
         def place(first: int, second: int | None) -> float:
@@ -169,7 +169,7 @@ class MCDP(GapOfDistributions):
         found = super().gaps(statistic)
         return found._replace(place=place) if self.epsilon == 0 else found
 
-    def find_pair(self, statistic: GroupedScores) -> Located:
+    def find_pair(self, statistic: Distributions) -> Located:
         """Find the largest gap, and between which groups it is.
 
         MCDP(0) needs no pairs, so that there may be any number of groups.
@@ -180,7 +180,7 @@ class MCDP(GapOfDistributions):
         pair = find(statistic)
         return Located(sustained_gap(gap_between(statistic, *pair)), pair)
 
-    def locate(self, statistic: GroupedScores) -> Located:
+    def locate(self, statistic: Distributions) -> Located:
         """Find a score and a window with the largest gap, and both CDFs there."""
         epsilon = self.epsilon
         located = replace(self, method="exact").find_pair(statistic)
@@ -262,7 +262,7 @@ def _gap_comparisons(
 
 
 def _mixed_low(
-    gaps: MeasuredGaps, statistic: GroupedScores, sizes: Floats
+    gaps: MeasuredGaps, statistic: Distributions, sizes: Floats
 ) -> Callable[[float], float]:
     """Lower end of the largest MCDP(0), at all looks at once, by level."""
     pairs = np.array(np.triu_indices(statistic.n_groups, 1))
@@ -287,7 +287,7 @@ def _mixed_low(
 @evaluates(MCDP)
 def mcdp(
     y_true: ArrayLike | None,
-    y_score: ArrayLike | GroupedScores,
+    y_score: ArrayLike | CountTable,
     *,
     sensitive_features: Any = None,
     control_features: Any = None,
@@ -320,11 +320,11 @@ def mcdp(
         must be of the right length, and binary where `y_score` is one column
         of probabilities.
     y_score : array-like of shape (n_samples,) or (n_samples, n_classes), or \
-GroupedScores
+CountTable
         Probabilities of the positive class, in [0, 1]; any finite numbers with
         ``scale="rank"``. Of three or more classes a column for each: the value is the
         largest over classes, each against the rest, and `values_by_class` names the
-        class. A statistic takes the place of all rows; then `y_true`,
+        class. A table takes the place of all rows; then `y_true`,
         `sensitive_features` and `sample_weight` are None.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each row; several columns stand for their intersection.
@@ -459,7 +459,7 @@ class MCDPCurve(MetricOfScores):
         """Curve where groups cannot be compared."""
         return np.zeros(1), np.full(1, np.nan)
 
-    def value(self, statistic: GroupedScores) -> tuple[Floats, Floats]:
+    def value(self, statistic: Distributions) -> tuple[Floats, Floats]:
         """Find the largest step function of all pairs."""
         pairs = compared_pairs(statistic.n_groups, self.multigroup)
         gaps = (gap_between(statistic, *pair) for pair in pairs)
@@ -472,7 +472,7 @@ class MCDPCurve(MetricOfScores):
 
 def mcdp_curve(
     y_true: ArrayLike | None,
-    y_score: ArrayLike | GroupedScores,
+    y_score: ArrayLike | CountTable,
     *,
     sensitive_features: Any = None,
     control_features: Any = None,
@@ -491,9 +491,9 @@ def mcdp_curve(
     ----------
     y_true : array-like of shape (n_samples,) or None
         Ignored. If given it must be binary and of the right length.
-    y_score : array-like of shape (n_samples,), or GroupedScores
+    y_score : array-like of shape (n_samples,), or CountTable
         Probabilities of the positive class, in [0, 1], or any finite numbers with
-        ``scale="rank"``; or a statistic of all rows.
+        ``scale="rank"``; or a table of all rows.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each row; several columns stand for their intersection.
     control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
@@ -577,7 +577,7 @@ def _roomiest_window(
     return left, left + 2 * epsilon
 
 
-def _furthest_two(statistic: GroupedScores) -> Pair:
+def _furthest_two(statistic: Distributions) -> Pair:
     """Find the two groups whose CDFs differ most at any score.
 
     CDFs increase: the largest at a score is the largest that was reached at an entry so
@@ -594,7 +594,7 @@ def _furthest_two(statistic: GroupedScores) -> Pair:
     return (first, second) if first < second else (0, 1)
 
 
-def _furthest_group(statistic: GroupedScores) -> Pair:
+def _furthest_group(statistic: Distributions) -> Pair:
     """Find the group whose CDF differs most from that of everyone at any score."""
     scores, (before, after) = statistic.scores, cdf_steps(statistic)
     last = np.append(scores[1:] != scores[:-1], True)  # of several entries at a score

@@ -7,7 +7,7 @@ From a call to its number, always downwards::
       -> read                        containers, lengths, groups, strata, weights: once
       -> Metric.estimate             the largest over strata, then over classes
       -> Metric.check                what this metric asks of labels and scores: once
-      -> Metric.count                the statistic of one stratum and class
+      -> Metric.count                what is known of one stratum and class
       -> Metric.why_undefined        nan, with a reason, or
       -> Metric.locate               the largest gap, its groups and its place
 
@@ -26,7 +26,6 @@ from typing import (
     ClassVar,
     Literal,
     NamedTuple,
-    Self,
     TypeAlias,
     TypeVar,
     get_args,
@@ -36,7 +35,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 
-from skfair._rows import Rows, read
+from skfair._rows import Rows
 from skfair._utils._arrays import Integers
 from skfair._utils._text import counted, listed
 from skfair._utils._validation import TAKES_ANY, check_choice, check_shape
@@ -47,9 +46,7 @@ from skfair.metrics._inputs import (
     MANY_NUMBERS,
     Multigroup,
     check_groups_of_numbers,
-    in_place_of_rows,
-    is_unweighted,
-    refuse_statistics,
+    read,
 )
 from skfair.metrics._pairs import Located, PairGaps
 from skfair.metrics._quantiles import (
@@ -67,8 +64,6 @@ from skfair.metrics._strata import (
     split_columns,
     split_strata,
 )
-from skfair.statistics import GroupedScores
-from skfair.statistics._statistic import GroupedStatistic
 
 #: Rows among which groups can be exchanged where there is no disparity.
 Exchangeable: TypeAlias = Literal["all", "same true label", "similar scores", "unknown"]
@@ -99,7 +94,8 @@ class Metric(ABC):
     """A disparity between groups.
 
     A subclass is a frozen dataclass, whose fields are the options of the metric. It
-    says what it counts (`statistic`, `check`), and finds its `value` in the statistic.
+    says what it counts (`check`, `collect`), and finds its `value` in what it collects:
+    the rows themselves, whose sums are asked for, or their score distributions.
     """
 
     #: Name of the metric in messages, by default that of the class.
@@ -108,8 +104,10 @@ class Metric(ABC):
     function: ClassVar[Callable[..., float] | None] = None
     #: Names of the arguments with true labels, and with what is compared.
     inputs: ClassVar[tuple[str, str]] = ("y_true", "y_pred")
-    #: Class of the additive statistic that the metric is computed from.
-    statistic: ClassVar[Any]
+    #: Whether score distributions are compared, for which rows are sorted.
+    compares_distributions: ClassVar[bool] = False
+    #: Whether people who are alike can be counted in cells.
+    counts_alike: ClassVar[bool] = True
     #: Rows among which a test permutes groups.
     exchangeable: ClassVar[Exchangeable] = "all"
     #: Whether scores may have a column for each of several classes.
@@ -120,12 +118,8 @@ class Metric(ABC):
     bounded: ClassVar[bool] = False
     #: Whether these are the bounds of any metric of its kind, which are loose.
     loose: ClassVar[bool] = False
-    #: Class of the statistic that may take the place of rows, if there is one.
-    stands_for_rows: ClassVar[type | None] = None
-    #: Class of histograms from which the metric is bounded, if there is one.
-    binned: ClassVar[type | None] = None
-    #: Options about the labels of rows, which a statistic has not.
-    options_of_rows: ClassVar[tuple[str, ...]] = ()
+    #: Whether the metric has bounds where scores are known by bins.
+    bounded_by_bins: ClassVar[bool] = False
     #: Largest value.
     maximum: ClassVar[float] = 1.0
     #: Rows that count, as messages say it.
@@ -205,6 +199,10 @@ class Metric(ABC):
         """Bound the noise of each gap."""
         raise NotImplementedError(f"{self.name} has no bounds of its noise.")
 
+    def check_bins(self, histogram: Rows) -> Rows:
+        """Check the labels of cells of scores in bins."""
+        return histogram
+
     def bound(self, histogram: Any) -> tuple[float, float]:
         """Bound the metric of rows whose scores are known by bins."""
         raise NotImplementedError(f"{self.name} has no bounds from bins.")
@@ -240,8 +238,6 @@ class Metric(ABC):
 
         `columns` are the groups, strata, weights and counts of rows.
         """
-        if isinstance(y_pred, GroupedStatistic):
-            return self.told(self.find(self.take(y_true, y_pred, *columns)))
         rows = self.read(y_true, y_pred, *columns)
         estimate = self.estimate(rows)
         if estimate.defined:
@@ -256,52 +252,30 @@ class Metric(ABC):
         control_features: Any = None,
         sample_weight: Any = None,
         counts: Any = None,
+        *,
+        takes_bins: bool = False,
     ) -> Rows:
-        """Read the arguments of a call, and warn of too many groups."""
-        if sensitive_features is None:
-            raise ValueError(
-                "sensitive_features is None, expected the group of each row: call "
-                f"{self.name}({', '.join(self.inputs)}, sensitive_features=groups), "
-                f"with None as {self.inputs[0]} if there are no true labels."
-            )
-        refuse_statistics(y_pred, self.inputs[1], self.stands_for_rows)
+        """Read the arguments of a call, and warn of too many groups.
+
+        Scores in bins are refused unless the caller takes them.
+        """
+        usage = (
+            f": call {self.name}({', '.join(self.inputs)}, sensitive_features=groups), "
+            f"with None as {self.inputs[0]} if there are no true labels"
+        )
         columns = sensitive_features, control_features, sample_weight, counts
-        rows = read(y_true, y_pred, *columns, name=self.inputs[1])
+        rows = read(y_true, y_pred, *columns, name=self.inputs[1], usage=usage)
+        if rows.n_bins and not takes_bins:
+            raise TypeError(
+                f"{self.inputs[1]} must be the values of rows, or a table of them, got "
+                "a table of scores in bins. From it metrics are known within bounds: "
+                "see skfair.metrics.metric_bounds."
+            )
         if rows.n_groups >= MANY_NUMBERS and not self.leaves_groups_out:
-            sizes = rows.sizes
+            sizes = rows.counts
             if sizes.min() >= max(rows.groups.min_group_size, 1):
                 check_groups_of_numbers(self.name, rows.labels, sizes)
         return rows
-
-    def take(
-        self,
-        y_true: Any,
-        statistic: Any,
-        sensitive_features: Any = None,
-        control_features: Any = None,
-        sample_weight: Any = None,
-        counts: Any = None,
-    ) -> Any:
-        """Return a statistic that takes the place of all rows, if it is of the kind."""
-        if control_features is not None:
-            raise ValueError(
-                "control_features must be None where a statistic takes the place of "
-                "the rows: make a statistic of each stratum, and take the largest "
-                "value."
-            )
-        if self.stands_for_rows is None:
-            refuse_statistics(statistic, self.inputs[1])
-        if not isinstance(statistic, self.statistic):
-            refuse_statistics(statistic, self.inputs[1], self.statistic)
-        labels = {name: getattr(self, name) for name in self.options_of_rows}
-        return in_place_of_rows(
-            statistic,
-            **labels,
-            y_true=y_true,
-            sensitive_features=sensitive_features,
-            sample_weight=sample_weight,
-            counts=counts,
-        )
 
     def tabulate(
         self,
@@ -310,21 +284,12 @@ class Metric(ABC):
         sensitive_features: Any,
         sample_weight: Any = None,
         counts: Any = None,
-        control_features: Any = None,
     ) -> Any:
-        """Count rows of one stratum, or return the statistic that takes their place."""
-        columns = sensitive_features, control_features, sample_weight, counts
-        if isinstance(y_pred, GroupedStatistic):
-            return self.take(y_true, y_pred, *columns)
-        assert control_features is None
+        """Count rows of one stratum."""
+        columns = sensitive_features, None, sample_weight, counts
         rows = self.read(y_true, y_pred, *columns)
         check_shape(rows.y_pred, self.inputs[1])
         return self.count(self.check(rows))
-
-    def without_labels(self) -> Self:
-        """Return the metric without options about the labels of rows."""
-        options: dict[str, Any] = dict.fromkeys(self.options_of_rows)
-        return replace(self, **options)
 
     def told(self, estimate: Estimate) -> Any:
         """Value of an estimate, of which the user is told what is left out."""
@@ -355,7 +320,7 @@ class Metric(ABC):
         """Check rows, once: those of each class where scores have several columns."""
         columns = [rows]
         if self.takes_classes and rows.y_pred.ndim == 2 and rows.y_pred.shape[1] > 2:
-            hint = TAKES_ANY if self.statistic is GroupedScores else ""
+            hint = TAKES_ANY if self.compares_distributions else ""
             scale: Any = getattr(self, "scale", "probability")
             columns = split_columns(rows, self.inputs[1], scale, hint)
         for each in columns:
@@ -404,8 +369,8 @@ class Metric(ABC):
         return self.collect(self.select(part))
 
     def collect(self, rows: Rows) -> Any:
-        """Collect the statistic of the rows that count."""
-        return rows.statistic(self.statistic)
+        """Collect what is known of the rows that count: the rows with a group."""
+        return rows.grouped()
 
     def count_once(self, part: Rows) -> Any:
         """Count checked rows, whose statistic this metric alone needs."""
@@ -420,16 +385,16 @@ class Metric(ABC):
 
     def observe(self, part: Rows) -> Observed:
         """Count checked rows, with what the noise depends on."""
-        return Observed(self.count_once(part), self.select(part).effective_sizes())
+        statistic = self.count_once(part)
+        return Observed(statistic, statistic.effective_sizes)
 
-    def observe_statistic(self, statistic: Any) -> Observed:
-        """Return a statistic of unweighted rows, with what its noise depends on."""
-        if not is_unweighted(statistic):
-            raise ValueError(
-                "y_score must be a statistic of rows without sample weights, whose "
-                "squares it does not keep; pass the rows with their weights."
-            )
-        return Observed(statistic, statistic.counts.astype(np.float64))
+    def condense(self, part: Rows) -> Rows:
+        """Count checked rows in the cells that a monitor keeps and adds up."""
+        return self.select(part)
+
+    def reopen(self, cells: Rows) -> Rows:
+        """Return cells that were kept as checked rows."""
+        return cells
 
     def compare(self, observed: Observed, method: Method) -> Comparisons:
         """Find what is compared, and quantiles of the noise of each comparison."""

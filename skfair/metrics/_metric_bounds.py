@@ -6,10 +6,12 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from skfair._rows import Rows
 from skfair._utils._results import Result
 from skfair.metrics._as_metric import METRICS, as_metric
+from skfair.metrics._inputs import rows_of_table
 from skfair.metrics._metric import Metric
-from skfair.statistics import GroupedCalibration, GroupedHistogram
+from skfair.statistics import CountTable
 
 
 @dataclass(frozen=True, repr=False)
@@ -48,7 +50,7 @@ class MetricBounds(Result):
 
 def metric_bounds(
     metric: Any,
-    histogram: GroupedHistogram | GroupedCalibration,
+    histogram: CountTable,
     **options: Any,
 ) -> MetricBounds:
     """Bound a metric of rows whose scores are known by bins only.
@@ -59,9 +61,8 @@ def metric_bounds(
         `mcdp`, `abcc`, `demographic_parity_difference` of scores, or `madd` whose bins
         are unions of bins of the histogram or `calibration_gap`;
         `functools.partial` may set its options.
-    histogram : GroupedHistogram or GroupedCalibration
-        Scores of each group in bins. Metrics of calibration need the second, which has
-        those of positive and of negative rows.
+    histogram : CountTable
+        Scores of each group in bins, for metrics of calibration with true labels.
     **options : dict
         Options of the metric, such as ``multigroup="pooled"`` or, for `madd`,
         ``bandwidth=1/8``.
@@ -80,7 +81,7 @@ def metric_bounds(
     Raises
     ------
     TypeError
-        If `histogram` is not the statistic that the metric needs.
+        If `histogram` is no table of scores in bins.
     ValueError
         On a metric whose bounds are not known, if bins of the bandwidth of `madd` are
         no unions of bins of the histogram, on pairs of more than 64 groups, and as the
@@ -93,7 +94,7 @@ def metric_bounds(
 
     See Also
     --------
-    skfair.frames.grouped_histogram : Counts the rows of a table in bins.
+    skfair.frames.count_table : Counts the rows of a table in bins.
     confidence_interval : Takes a histogram, and adds the width of these bounds.
 
     Notes
@@ -107,11 +108,11 @@ def metric_bounds(
     Examples
     --------
     >>> from skfair.metrics import abcc, madd, mcdp, metric_bounds
-    >>> from skfair.statistics import GroupedCalibration, GroupedHistogram
+    >>> from skfair.statistics import CountTable
     >>> scores, sex = [0.1, 0.2, 0.4, 0.15, 0.7, 0.8], ["F", "F", "F", "M", "M", "M"]
     >>> for n_bins in 1, 4:
-    ...     histogram = GroupedHistogram.from_scores(
-    ...         scores, sensitive_features=sex, n_bins=n_bins
+    ...     histogram = CountTable.from_rows(
+    ...         None, scores, sensitive_features=sex, n_bins=n_bins
     ...     )
     ...     print(metric_bounds(mcdp, histogram).to_frame().round(3).to_string())
        lower  upper
@@ -125,22 +126,22 @@ def metric_bounds(
     0.0
     """
     found = as_metric(metric, **options)
-    if found.binned is None:
-        bounded = [kind.name for kind in METRICS.values() if kind.binned is not None]
+    if not found.bounded_by_bins:
+        bounded = [kind.name for kind in METRICS.values() if kind.bounded_by_bins]
         raise ValueError(
             f"metric must be one of {', '.join(bounded)}, whose bounds are known, got "
             f"{metric!r}."
         )
-    if not isinstance(histogram, found.binned):
-        expected = found.binned.__name__
+    cells = rows_of_table(histogram)
+    if cells is None or not cells.n_bins:
         raise TypeError(
-            f"histogram must be a {expected}, got a {type(histogram).__name__}; "
-            f"{expected}.from_scores makes one."
+            "histogram must be a table of scores in bins, which CountTable.from_rows "
+            f"makes with n_bins, got {histogram!r:.60}."
         )
-    return bounds_of_bins(found, histogram)
+    return bounds_of_bins(found, cells)
 
 
-def bounds_of_bins(metric: Metric, histogram: Any) -> MetricBounds:
+def bounds_of_bins(metric: Metric, histogram: Rows) -> MetricBounds:
     """Bound a metric of rows whose scores are known by bins."""
     scale = metric.options.get("scale", "probability")
     if scale != "probability":
@@ -148,6 +149,7 @@ def bounds_of_bins(metric: Metric, histogram: Any) -> MetricBounds:
             f"scale must be left at its default: bounds of {metric.name} do not "
             f"know this option, got {scale!r}."
         )
+    histogram = metric.check_bins(histogram)
     refused = metric.refuse(histogram)
     if refused is not None:
         metric.told(refused)

@@ -5,33 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from functools import cache, lru_cache
-from typing import Any, NamedTuple, TypeAlias, get_args
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
+from skfair._rows import Rows
 from skfair._utils._arrays import Floats, Integers, quotients
-from skfair._utils._validation import (
-    TAKES_ANY,
-    AnyScale,
-    Scale,
-    check_choice,
-    check_y_true,
-)
-from skfair.metrics._inputs import (
-    Multigroup,
-    check_multigroup,
-    in_place_of_rows,
-    refuse_statistics,
-)
-from skfair.statistics import GroupedOutcomes, GroupedScores
-from skfair.statistics._grouped_scores import (
-    Gap,
-    check_probabilities,
-    gap_between,
-    pooled_ranks,
-)
-from skfair.statistics._statistic import GroupedStatistic
+from skfair.metrics._inputs import Multigroup, check_multigroup
+from skfair.statistics._distributions import Distributions, Gap, gap_between
 
 #: A number for the difference of two CDFs, larger where its absolute value is larger.
 Measure: TypeAlias = Callable[[Gap], float]
@@ -178,17 +160,15 @@ def locate_in_cells(numbers: Numbers, multigroup: Multigroup) -> tuple[int, Loca
     return cell, located[cell]
 
 
-def mean_outcomes(statistic: GroupedOutcomes) -> Numbers:
+def mean_outcomes(rows: Rows) -> Numbers:
     """Mean outcomes of groups with enough rows."""
-    enough = statistic.counts >= max(statistic.min_group_size, 1)
-    means = np.where(enough, statistic.means, np.nan)
-    everyone = quotients(statistic.sums.sum(), statistic.totals.sum(), np.nan)
-    return means[np.newaxis], everyone.reshape(1), statistic.counts[np.newaxis], ({},)
+    enough = rows.counts >= max(rows.min_group_size, 1)
+    means = np.where(enough, rows.means, np.nan)
+    everyone = quotients(rows.sums.sum(), rows.totals.sum(), np.nan)
+    return means[np.newaxis], everyone.reshape(1), rows.counts[np.newaxis], ({},)
 
 
-def locate_outcomes(
-    statistic: GroupedOutcomes, *, multigroup: Multigroup = "pairwise"
-) -> Located:
+def locate_outcomes(statistic: Rows, *, multigroup: Multigroup = "pairwise") -> Located:
     """Locate the largest difference between mean outcomes of groups."""
     everyone = float(statistic.sums.sum() / statistic.totals.sum())
     return locate_largest(statistic.means, everyone, multigroup)
@@ -214,38 +194,6 @@ def measure_apart(
 def largest_of_rows(apart: Floats) -> Floats:
     """Largest number of each row, 0 of none."""
     return np.asarray(apart.max(axis=1, initial=0))
-
-
-def grouped_scores(
-    y_true: ArrayLike | None,
-    y_score: ArrayLike | GroupedScores,
-    sensitive_features: Any,
-    sample_weight: ArrayLike | None,
-    *,
-    scale: AnyScale = "probability",
-    ranked: bool = True,
-    scales: Any = Scale,
-) -> GroupedScores:
-    """Scores of each group, or their ranks among everyone, unless not to be `ranked`.
-
-    A statistic given as `y_score` takes the place of the rows. Scores are
-    probabilities, unless their ranks are to be taken, or `scales` has further ones.
-    """
-    if not isinstance(scale, str) or scale != "probability":
-        check_choice("scale", scale, get_args(scales))
-    rows = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-    if isinstance(y_score, GroupedScores):
-        statistic = in_place_of_rows(y_score, y_true=y_true, **rows)
-        if scale == "probability":
-            check_probabilities(statistic, "y_score", TAKES_ANY)
-    else:
-        if isinstance(y_score, GroupedStatistic):
-            refuse_statistics(y_score, "y_score", GroupedScores)
-        check_y_true(y_true, y_score, scale)
-        statistic = GroupedScores._from_arrays(
-            y_score, sensitive_features, sample_weight, scale
-        )
-    return pooled_ranks(statistic) if ranked and scale == "rank" else statistic
 
 
 #: Distinct scores at which CDFs are compared in permutations, and numbers of all pairs
@@ -288,7 +236,7 @@ class MeasuredGaps(NamedTuple):
 
 
 def measured_gaps(
-    statistic: GroupedScores,
+    statistic: Distributions,
     multigroup: Multigroup,
     measure: Measure,
     measure_at: MeasureAt | None = None,
@@ -308,7 +256,7 @@ def measured_gaps(
 
 
 def largest_gap(
-    statistic: GroupedScores,
+    statistic: Distributions,
     *,
     measure: Measure,
     multigroup: Multigroup = "pairwise",
@@ -323,7 +271,7 @@ def largest_gap(
 
 
 def bound_gaps(
-    statistic: GroupedScores,
+    statistic: Distributions,
     first: Integers,
     second: Integers | None,
     measure_at: MeasureAt,
@@ -356,7 +304,7 @@ def bound_gaps(
 
 
 def pairs_of_gaps(
-    statistic: GroupedScores,
+    statistic: Distributions,
     multigroup: Multigroup,
     measure: Measure,
     measure_at: MeasureAt | None = None,
@@ -389,7 +337,7 @@ def pairs_of_gaps(
 
 
 def selected_cdfs(
-    statistic: GroupedScores, multigroup: Multigroup, n_scores: int
+    statistic: Distributions, multigroup: Multigroup, n_scores: int
 ) -> tuple[Floats, Floats, bool]:
     """CDFs of groups, everyone's last, at some scores, and whether not at all.
 

@@ -33,7 +33,6 @@ from skfair.metrics._resampling import (
     value_of,
 )
 from skfair.metrics._sample import Part, Sample
-from skfair.statistics._statistic import GroupedStatistic
 
 #: Gaps of which each is standardised by itself.
 _MAX_GAPS = 1000
@@ -130,14 +129,13 @@ def permutation_test(
         text.
     y_true : array-like of shape (n_samples,) or None
         True labels, handed to the metric.
-    y_score : array-like of shape (n_samples,), or a statistic
-        Scores or predicted labels, handed to the metric. Or a statistic of unweighted
-        rows, `GroupedScores`, `GroupedHistogram`, `GroupedConfusion` or
-        `GroupedOutcomes`; the other arguments by row are then None. See the notes.
+    y_score : array-like of shape (n_samples,), or CountTable
+        Scores or predicted labels, handed to the metric. Or a table of people
+        without weights; the other arguments by row are then None. See the notes.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
 default=None
         Group of each row; several columns stand for their intersection. None with a
-        statistic.
+        table.
     control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
 default=None
         Stratum of each row, within which the metric compares groups. Of a metric
@@ -218,10 +216,10 @@ default=None
     for which it is undefined count as large, which makes the p-value conservative.
 
     Rows that are alike, as decisions are, are counted once, unless only some of the
-    permuted rows count. Of these, and of a statistic, numbers of rows are drawn from
+    permuted rows count. Of these, and of a table, numbers of rows are drawn from
     the distribution that permuted rows give them, at a cost that depends on distinct
-    scores or bins, not on rows. The scores of a `GroupedHistogram` count as rounded
-    down to the edges of bins: the p-value is exact for them, and `value` is the metric
+    scores or bins, not on rows. Scores in bins count as rounded down to the edges of
+    bins: the p-value is exact for them, and `value` is the metric
     of them.
 
     References
@@ -260,9 +258,6 @@ default=None
     metric = as_metric(metric, **options)
     n_permutations = check_integer("n_permutations", n_permutations, 1)
     generator = check_seed(random_state)
-    by_row = not (within is None or isinstance(within, str))
-    if isinstance(y_score, GroupedStatistic) and by_row:
-        raise ValueError("within must be 'auto' or None with a statistic.")
     columns = sensitive_features, control_features, sample_weight, counts
     observed, sample = evaluated(metric, y_true, y_score, *columns)
     return permute(
@@ -647,7 +642,7 @@ def subtract_noise(sample: Sample, parts: list[Integers]) -> float:
     """
     pairs: list[tuple[int, int]] = []
     if sample.metric.largest_of_pairs:
-        present = np.flatnonzero(sample.rows.sizes)
+        present = np.flatnonzero(sample.rows.counts)
         pairs = list(combinations(present.tolist(), 2))
     if len(pairs) > _MAX_PAIRS or len(pairs) < 2:
         pairs = []

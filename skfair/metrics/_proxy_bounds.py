@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -17,6 +17,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils import check_random_state
 
 from skfair._pictures._group_dots import GroupDotsDisplay
+from skfair._rows import Rows
 from skfair._utils._arrays import Bools, Floats, Integers, quotients
 from skfair._utils._results import TableResult
 from skfair._utils._text import counted
@@ -30,6 +31,7 @@ from skfair._utils._warnings import warn_if_reordered, warn_user
 from skfair.groups import Codes
 from skfair.metrics._abcc import ABCC
 from skfair.metrics._as_metric import as_metric, plain_options
+from skfair.metrics._inputs import rows_of_table
 from skfair.metrics._mcdp import MCDP
 from skfair.metrics._metric import Metric, undefined
 from skfair.metrics._pairs import Pair, compared_pairs
@@ -44,12 +46,11 @@ from skfair.metrics._proxy_cells import (
     odds_limits,
     rows_by_cell,
     split_below,
-    statistic_by_cell,
+    table_by_cell,
 )
 from skfair.metrics._rate_intervals import clopper_pearson
 from skfair.metrics._rates import DemographicParity, EqualizedOdds, parity_outcomes
-from skfair.statistics import GroupedConfusion, GroupedHistogram, GroupedScores
-from skfair.statistics._grouped_confusion import encode_label_pairs
+from skfair.statistics._labels import encode_label_pairs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -622,10 +623,9 @@ def proxy_bounds(
         sets its `multigroup`.
     y_true : array-like of shape (n_samples,) or None
         True labels, for `equalized_odds_difference` only.
-    y_score : array-like of shape (n_samples,), GroupedHistogram, GroupedScores or \
-GroupedConfusion
-        Scores or predicted labels, as `metric` takes them. Or a statistic whose groups
-        are the cells, as `skfair.frames.grouped_histogram` counts them on any engine.
+    y_score : array-like of shape (n_samples,), or CountTable
+        Scores or predicted labels, as `metric` takes them. Or a table whose groups are
+        the cells, as `skfair.frames.count_table` counts them on any engine.
     group_probabilities : array-like of shape (n_samples,) or (n_samples, n_groups), \
 or dict, default=None
         Probability of the second of two groups for each row, a column for each
@@ -736,11 +736,6 @@ or dict, default=None
         estimate = float(np.mean(bounds(1.0, widened=False)))
         lower, upper = np.array([bounds(ratio) for ratio in ratios]).T
     if defined and confidence_level is not None:
-        if np.isnan(rows.squares).any():
-            raise ValueError(
-                "confidence_level must be None: the statistic does not hold the "
-                "squares of sample weights. Pass the rows or a GroupedHistogram."
-            )
         margin = margins(
             rows,
             _at_points(cells_of_rows),
@@ -840,33 +835,45 @@ def _read_scores(
     arguments: dict[str, Any],
 ) -> ProxyRows:
     """Rows with a score each, or of decisions with 0 and 1."""
-    if isinstance(y_score, GroupedHistogram | GroupedScores):
-        rows = statistic_by_cell(y_score, y_true=y_true, **arguments)
-        threshold = options.pop("threshold", None)
-        if options.pop("pos_label", None) is not None:
-            raise ValueError("pos_label must be None where a statistic holds scores.")
-        if threshold is None:
-            return rows
-        exact = rows.lows is rows.highs
-        lows = (rows.lows >= threshold).astype(float)
-        highs = lows if exact else (rows.highs >= threshold).astype(float)
-        return replace(rows, lows=lows, highs=highs)
-    check_y_true(y_true, y_score)
     if kind == "mean":
         options = {"threshold": None, "pos_label": None, **options}
-        values = parity_outcomes(y_score, **options)
+        read: Any = partial(parity_outcomes, **options)
     else:
-        values = check_scores(y_score)
-    return rows_by_cell(values, **arguments)
+        read = check_scores
+    table, arguments = _table_in_place(y_true, y_score, arguments)
+    if table is not None:
+        ends = table.low, table.high
+        low, high = (table.y_pred if end is None else end for end in ends)
+        values = read(low)
+        return table_by_cell(
+            table, (values, values if high is low else read(high)), **arguments
+        )
+    check_y_true(y_true, y_score)
+    return rows_by_cell(read(y_score), **arguments)
+
+
+def _table_in_place(
+    y_true: Any, y_score: Any, arguments: dict[str, Any]
+) -> tuple[Rows | None, dict[str, Any]]:
+    """Return the table in place of rows, if it is one, and the other arguments."""
+    by_row = ("cells", "sensitive_features", "sample_weight")
+    columns = {name: arguments[name] for name in by_row}
+    table = rows_of_table(y_score, y_true=y_true, **columns)
+    if table is None:
+        return None, arguments
+    rest = {name: x for name, x in arguments.items() if name not in by_row}
+    return table, rest
 
 
 def _label_pairs_by_cell(
     y_true: Any, y_pred: Any, arguments: dict[str, Any]
 ) -> tuple[ProxyRows, int]:
     """Rows whose value is the position of true and predicted label, and the classes."""
-    if isinstance(y_pred, GroupedConfusion):
-        rows = statistic_by_cell(y_pred, y_true=y_true, **arguments)
-        return rows, len(y_pred.classes)
+    table, arguments = _table_in_place(y_true, y_pred, arguments)
+    if table is not None:
+        kinds, classes = encode_label_pairs(table.y_true, table.y_pred)
+        values = kinds.astype(float)
+        return table_by_cell(table, (values, values), **arguments), len(classes)
     kinds, classes = encode_label_pairs(y_true, y_pred)
     return rows_by_cell(kinds.astype(float), **arguments), len(classes)
 

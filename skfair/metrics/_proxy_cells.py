@@ -6,12 +6,13 @@ import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from skfair._rows import Rows
 from skfair._utils._arrays import Floats, Integers, quotients
 from skfair._utils._text import counted, listed
 from skfair._utils._validation import (
@@ -33,9 +34,7 @@ from skfair.groups import (
     positions_in,
     sort_labels,
 )
-from skfair.metrics._inputs import in_place_of_rows
 from skfair.metrics._pairs import Pair
-from skfair.statistics import GroupedConfusion, GroupedHistogram, GroupedScores
 
 #: Rows of like probability form this many cells where no cells are given.
 N_BINS = 20
@@ -43,8 +42,6 @@ N_BINS = 20
 _FEW = 0.05
 
 Missing = Literal["proxy", "bounds"]
-#: Statistics whose groups are the cells.
-CellStatistic: TypeAlias = GroupedScores | GroupedHistogram | GroupedConfusion
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,59 +133,36 @@ def rows_by_cell(
     )
 
 
-def statistic_by_cell(
-    statistic: CellStatistic,
+def table_by_cell(
+    table: Rows,
+    values: tuple[Floats, Floats],
     *,
     group_probabilities: Any,
     missing: Missing,
-    **rows: Any,
 ) -> ProxyRows:
-    """Read a statistic whose groups are the cells."""
-    in_place_of_rows(statistic, **rows)
+    """Read a table whose groups are the cells, of entries between two values."""
     if missing != "proxy":
         raise ValueError(
-            "missing must be 'proxy' where a statistic holds cells without known "
-            f"groups, got {missing!r}."
+            "missing must be 'proxy' where a table holds cells without known groups, "
+            f"got {missing!r}."
         )
     if not isinstance(group_probabilities, Mapping):
         raise TypeError(
-            "group_probabilities must map the groups of the statistic, which are the "
+            "group_probabilities must map the groups of the table, which are the "
             f"cells, to probabilities, got a {type(group_probabilities).__name__}."
         )
-    labels = statistic.labels
+    labels, codes = table.labels, table.groups.codes
     nobody = np.full(0, -1)
-    table, names, _ = _read_probabilities(group_probabilities, nobody, ())
-    table = _by_label("group_probabilities", group_probabilities, table, labels, labels)
-    counts = (
-        statistic.label_counts.sum(axis=1)
-        if isinstance(statistic, GroupedConfusion)
-        else statistic.counts
+    probabilities, names, _ = _read_probabilities(group_probabilities, nobody, ())
+    probabilities = _by_label(
+        "group_probabilities", group_probabilities, probabilities, labels, labels
     )
-    _check_not_alone(counts)
-    codes, lows, highs, weights, squares = _entries(statistic)
+    _check_not_alone(table.counts)
     groups = np.full(len(codes), -1)
-    sums = lows, highs, weights, squares
-    return ProxyRows(codes, groups, *sums, table, names, True, labels)
-
-
-def _entries(statistic: CellStatistic) -> tuple[Any, ...]:
-    """Cells, least and largest values, weights and squares of entries.
-
-    Squares are nan where the statistic does not hold them.
-    """
-    if isinstance(statistic, GroupedHistogram):
-        parts = statistic.lows, statistic.highs, statistic.weights, statistic.squares
-        return statistic.codes, *parts
-    if isinstance(statistic, GroupedScores):
-        codes, values, weights = statistic.codes, statistic.scores, statistic.weights
-        counts = statistic.counts
-    else:
-        flat = statistic.matrices.reshape(len(statistic.labels), -1)
-        codes, kinds = np.nonzero(flat)
-        values, weights = kinds.astype(float), flat[codes, kinds]
-        counts = statistic.label_counts
-    unweighted = weights.dtype.kind == "i" and weights.sum() == counts.sum()
-    return codes, values, values, weights, np.where(unweighted, weights, np.nan)
+    mass = np.ones(len(codes), np.int64) if table.mass is None else table.mass
+    squares = mass if table.weight is None else table.squared
+    rest: Any = mass, squares, probabilities, names, True, labels
+    return ProxyRows(codes, groups, *values, *rest)
 
 
 def _encode_cells(cells: Any, n_rows: int) -> tuple[Codes, Labels]:

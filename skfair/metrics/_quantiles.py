@@ -30,6 +30,7 @@ from numpy.polynomial.legendre import leggauss
 from scipy.optimize import brentq
 from scipy.special import erfcx, log_ndtr, ndtr, ndtri, stdtrit
 
+from skfair._rows import Rows
 from skfair._utils._arrays import Floats
 from skfair.metrics._anytime import (
     cdf_at_any_time,
@@ -42,7 +43,7 @@ from skfair.metrics._anytime import (
 from skfair.metrics._inputs import Multigroup
 from skfair.metrics._pairs import compared_groups
 from skfair.metrics._rate_intervals import clopper_pearson
-from skfair.statistics import GroupedScores
+from skfair.statistics._distributions import Distributions
 
 Method = Literal["band", "finite_sample", "anytime"]
 #: A quantile for each comparison: exceeded with at most the probability given.
@@ -81,7 +82,7 @@ def shares_of_groups(statistic: Any) -> Floats:
     return np.asarray(statistic.totals / statistic.totals.sum())
 
 
-def mean_moments(statistic: GroupedScores) -> tuple[Floats, Floats]:
+def mean_moments(statistic: Distributions) -> tuple[Floats, Floats]:
     """Mean and mean square of the scores of each group."""
     products = statistic.weights * statistic.scores
     first, second = (
@@ -91,16 +92,17 @@ def mean_moments(statistic: GroupedScores) -> tuple[Floats, Floats]:
     return first, second
 
 
-def move_to_unit(statistic: GroupedScores) -> tuple[GroupedScores, float]:
+def move_to_unit(statistic: Rows | Distributions) -> tuple[Any, float]:
     """Move numbers to [0, 1], the least and the largest of everyone; and their range.
 
     Bounds of probabilities then hold in large samples. What they add for small groups
     depends on the range: of skewed numbers, a group shows only part of it.
     """
-    scores = statistic.scores
+    name = "y_pred" if isinstance(statistic, Rows) else "scores"
+    scores = getattr(statistic, name)
     low, unit = (scores.min(), np.ptp(scores)) if len(scores) else (0.0, 0.0)
     moved = (scores - low) / (unit or 1.0)
-    return replace(statistic, scores=moved), float(unit)
+    return replace(statistic, **{name: moved}), float(unit)
 
 
 class Comparisons(NamedTuple):

@@ -45,18 +45,16 @@ from skfair.metrics._quantiles import (
     Method,
     Observed,
     compare_means,
-    mean_moments,
     shares_of_groups,
 )
 from skfair.metrics._strata import Multistratum
-from skfair.statistics import (
-    GroupedConfusion,
-    GroupedHistogram,
-    GroupedOutcomes,
-    GroupedScores,
+from skfair.statistics import CountTable
+from skfair.statistics._distributions import Gap
+from skfair.statistics._labels import (
+    decode_labels,
+    drop_absent_classes,
+    encode_labels,
 )
-from skfair.statistics._grouped_confusion import drop_absent_classes, encode_labels
-from skfair.statistics._grouped_scores import Gap
 
 
 def bound_difference(least: Gap, largest: Gap) -> tuple[float, float]:
@@ -68,31 +66,23 @@ def bound_difference(least: Gap, largest: Gap) -> tuple[float, float]:
     return max(0.0, low, -high), min(1.0, max(high, -low))
 
 
-def mean_numbers(statistic: GroupedOutcomes | GroupedScores) -> Numbers:
-    """Mean outcomes of groups, or mean scores less the score in the middle.
+def mean_numbers(rows: Rows) -> tuple[Numbers, float]:
+    """Mean of the numbers of each group, less that of one row, which is returned, too.
 
     Sums of large numbers would lose what differs.
     """
-    if isinstance(statistic, GroupedOutcomes):
-        return mean_outcomes(statistic)
-    moved = statistic.scores - statistic.scores[len(statistic.scores) // 2]
-    sums = np.bincount(statistic.codes, statistic.weights * moved, statistic.n_groups)
-    everyone = np.array([sums.sum() / statistic.totals.sum()])
-    means = quotients(sums, statistic.totals, np.nan)[np.newaxis]
-    return means, everyone, statistic.counts[np.newaxis], ({},)
+    middle = float(rows.y_pred[len(rows) // 2])
+    moved = replace(rows, y_pred=rows.y_pred - middle)
+    return mean_outcomes(moved), middle
 
 
-def locate_means(
-    statistic: GroupedOutcomes | GroupedScores, *, multigroup: Multigroup = "pairwise"
-) -> Located:
-    """Locate the largest difference of mean outcomes, or of mean scores.
+def locate_means(rows: Rows, multigroup: Multigroup) -> Located:
+    """Locate the largest difference of means of numbers.
 
-    Two groups of scores are in the order of their labels.
+    Two groups are in the order of their labels.
     """
-    if isinstance(statistic, GroupedOutcomes):
-        return locate_outcomes(statistic, multigroup=multigroup)
-    _, located = locate_in_cells(mean_numbers(statistic), multigroup)
-    middle = float(statistic.scores[len(statistic.scores) // 2])
+    numbers, middle = mean_numbers(rows)
+    _, located = locate_in_cells(numbers, multigroup)
     pair, (ours, theirs) = located.pair, (x + middle for x in located.figures)
     first, second = pair
     if first == second:  # where all means are equal
@@ -130,38 +120,45 @@ class DifferenceOfMeans(DifferenceOfNumbers):
     """
 
     bounded = True
-    statistic: ClassVar[Any] = GroupedOutcomes
+
+    @property
+    def of_numbers(self) -> bool:
+        """Whether means are those of any finite numbers, not of values in [0, 1]."""
+        return False
 
     def numbers(self, statistic: Any) -> Numbers:
         """Numbers of groups in each cell, everyone's, sizes, and names of cells."""
-        return mean_numbers(statistic)
+        if self.of_numbers:
+            return mean_numbers(statistic)[0]
+        return mean_outcomes(statistic)
 
     def locate(self, statistic: Any) -> Located:
         """Find the largest gap, between which groups it is, and where."""
-        return locate_means(statistic, multigroup=self.multigroup)
-
-    def observe(self, part: Rows) -> Observed:
-        """Count checked rows, with what the noise depends on."""
-        if self.statistic is GroupedScores:
-            return super().observe(part)
-        return self.observe_statistic(self.count(part))
-
-    def observe_statistic(self, statistic: Any) -> Observed:
-        """Return a statistic, with what its noise depends on."""
-        if isinstance(statistic, GroupedScores):
-            return super().observe_statistic(statistic)
-        return Observed(statistic, statistic.effective_sizes)
+        if self.of_numbers:
+            return locate_means(statistic, self.multigroup)
+        return locate_outcomes(statistic, multigroup=self.multigroup)
 
     def noise(self, observed: Observed, method: Method) -> Comparisons:
         """Bound the noise of each difference of means."""
-        statistic, sizes, squares = observed
-        if isinstance(statistic, GroupedScores):
-            moments = mean_moments(statistic)
-        else:
-            means = statistic.means
-            moments = means, means if squares is None else squares
-        value, shares = self.value(statistic), shares_of_groups(statistic)
+        rows, sizes, squares = observed
+        if self.of_numbers:
+            squares = replace(rows, y_pred=rows.y_pred**2).means
+        moments = rows.means, rows.means if squares is None else squares
+        value, shares = self.value(rows), shares_of_groups(rows)
         return compare_means(value, moments, sizes, shares, self.multigroup, method)
+
+    def condense(self, part: Rows) -> Rows:
+        """Count checked rows in the cells that a monitor keeps and adds up.
+
+        Of values between 0 and 1 the mean of each group says all.
+        """
+        rows = self.select(part).grouped()
+        if np.isin(rows.y_pred, (0, 1)).all():
+            return rows
+        present = np.flatnonzero(rows.counts)
+        groups = replace(rows.groups, codes=present.astype(rows.groups.codes.dtype))
+        n, means = rows.counts[present].astype(np.int64), rows.means[present]
+        return Rows(groups, y_pred=means, n=n)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,9 +167,7 @@ class DemographicParity(DifferenceOfMeans):
 
     name = "demographic_parity_difference"
     takes_classes = True
-    binned = GroupedHistogram
-    options_of_rows = ("threshold", "pos_label")
-    stands_for_rows = GroupedOutcomes
+    bounded_by_bins = True
 
     threshold: float | None = None
     pos_label: Any = None
@@ -194,19 +189,14 @@ class DemographicParity(DifferenceOfMeans):
             check_real("threshold", self.threshold, *ends, alternative="None or ")
 
     @property
-    def statistic(self) -> Any:
-        """Class of the additive statistic that the metric is computed from."""
-        return GroupedScores if self._compares_numbers else GroupedOutcomes
-
-    @property
-    def _compares_numbers(self) -> bool:
+    def of_numbers(self) -> bool:
         """Whether means of numbers in a unit are compared."""
         return self.scale == "real" and self.threshold is None
 
     def check(self, rows: Rows) -> Rows:
         """Check scores or decisions, and return them as numbers."""
         check_y_true(rows.y_true, rows.y_pred, self.scale, "y_pred")
-        if self._compares_numbers:
+        if self.of_numbers:
             numbers = scores_on(self.scale, rows.y_pred, "y_pred")
         else:
             options = self.threshold, self.pos_label, self.scale
@@ -216,15 +206,15 @@ class DemographicParity(DifferenceOfMeans):
     @property
     def largest(self) -> float:
         """Largest value; numbers in a unit have none."""
-        return math.inf if self._compares_numbers else self.maximum
+        return math.inf if self.of_numbers else self.maximum
 
     def observe(self, part: Rows) -> Observed:
         """Count checked rows, with what the noise depends on."""
         observed = super().observe(part)
-        if self._compares_numbers:
+        if self.of_numbers:
             return observed
-        squares = replace(part, y_pred=part.y_pred**2).statistic(GroupedOutcomes)
-        return observed._replace(squares=squares.means)
+        squares = replace(part, y_pred=part.y_pred**2).grouped().means
+        return observed._replace(squares=squares)
 
     def advise(self, rows: Rows) -> None:
         """Warn of means of numbers between 0 and 1, which are no rates."""
@@ -236,7 +226,7 @@ class DemographicParity(DifferenceOfMeans):
         if not np.isin(values, (-1, 0, 1)).all():
             warn_of_means(self.name)
 
-    def bound(self, histogram: GroupedHistogram) -> tuple[float, float]:
+    def bound(self, histogram: Rows) -> tuple[float, float]:
         """Bound the difference of means of rows whose scores are known by bins."""
         for option in "threshold", "pos_label":
             if getattr(self, option) is not None:
@@ -250,7 +240,7 @@ class DemographicParity(DifferenceOfMeans):
 @evaluates(DemographicParity)
 def demographic_parity_difference(
     y_true: ArrayLike | None,
-    y_pred: ArrayLike | GroupedOutcomes | GroupedScores,
+    y_pred: ArrayLike | CountTable,
     *,
     sensitive_features: Any = None,
     control_features: Any = None,
@@ -274,13 +264,12 @@ def demographic_parity_difference(
         Ignored, so that the metric fits `sklearn.metrics.make_scorer`. If given it
         must be of the right length, and binary where `y_pred` is one column
         of probabilities or labels.
-    y_pred : array-like of shape (n_samples,) or (n_samples, n_classes), or \
-GroupedOutcomes
+    y_pred : array-like of shape (n_samples,) or (n_samples, n_classes), or CountTable
         Scores in [0, 1], or predicted labels of two classes. Of three or more classes
         a column of probabilities for each, or of 1 where the class is predicted and 0
         elsewhere: the value is the largest over classes. Any finite numbers with
-        ``scale="real"``. A statistic takes the place of all rows; then the other
-        arguments by row are None. With ``scale="real"`` it is a `GroupedScores`.
+        ``scale="real"``. A `CountTable` takes the place of all rows; then the other
+        arguments by row are None.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each row; several columns stand for their intersection.
     control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
@@ -415,10 +404,8 @@ class EqualizedOdds(DifferenceOfNumbers):
     name = "equalized_odds_difference"
     exchangeable = "same true label"
     bounded = True
-    stands_for_rows = GroupedConfusion
 
     pos_label: Any = None
-    statistic = GroupedConfusion
 
     def check(self, rows: Rows) -> Rows:
         """Check both labels, and return their positions among the classes."""
@@ -488,18 +475,20 @@ class EqualizedOdds(DifferenceOfNumbers):
         part = self.select(part)
         statistic = self.collect(part)
         if part.weight is None:
-            return self.observe_statistic(statistic)
+            return Observed(statistic, statistic.label_counts.astype(np.float64))
         codes, n_classes = part.groups.codes, len(part.classes)
         cells = np.where(codes < 0, -1, codes * np.intp(n_classes) + part.y_true)
         labels = tuple(range(part.n_groups * n_classes))
-        sizes = part.with_groups(Groups(cells, labels)).effective_sizes()
+        sizes = part.with_groups(Groups(cells, labels)).effective_sizes
         return Observed(statistic, sizes.reshape(-1, n_classes))
 
-    def observe_statistic(self, statistic: Any) -> Observed:
-        """Return a statistic of unweighted rows, with what its noise depends on."""
-        observed = super().observe_statistic(statistic)
-        sizes = statistic.matrices.sum(axis=2).astype(np.float64)
-        return observed._replace(sizes=sizes)
+    def condense(self, part: Rows) -> Rows:
+        """Count checked rows in the cells that a monitor keeps and adds up."""
+        return decode_labels(part)
+
+    def reopen(self, cells: Rows) -> Rows:
+        """Return cells that were kept as checked rows."""
+        return encode_labels(cells)
 
     def noise(self, observed: Observed, method: Method) -> Comparisons:
         """Bound the noise of the rates of each true and predicted class."""
@@ -518,7 +507,7 @@ class EqualizedOdds(DifferenceOfNumbers):
 @evaluates(EqualizedOdds)
 def equalized_odds_difference(
     y_true: ArrayLike | None,
-    y_pred: ArrayLike | GroupedConfusion,
+    y_pred: ArrayLike | CountTable,
     *,
     sensitive_features: Any = None,
     control_features: Any = None,
@@ -537,9 +526,9 @@ def equalized_odds_difference(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or None
-        True labels of any number of classes; None only beside a statistic.
-    y_pred : array-like of shape (n_samples,), or GroupedConfusion
-        Predicted labels, or a statistic in place of all rows.
+        True labels of any number of classes; None only beside a table.
+    y_pred : array-like of shape (n_samples,), or CountTable
+        Predicted labels, or a table of true and predicted labels in place of all rows.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each row; several columns stand for their intersection.
     control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
@@ -630,7 +619,7 @@ class ComparableOdds(EqualizedOdds):
         return "", ""
 
 
-def comparable_cells(statistic: GroupedConfusion) -> Bools:
+def comparable_cells(statistic: Any) -> Bools:
     """Whether each group has enough rows of each true class, and another group, too."""
     enough = statistic.label_counts >= max(statistic.min_group_size, 1)
     return np.asarray(enough & (enough.sum(axis=0) > 1))
@@ -641,7 +630,11 @@ class MeanErrorDifference(DifferenceOfMeans):
 
     name = "mean_error_difference"
     maximum = math.inf
-    statistic = GroupedScores
+
+    @property
+    def of_numbers(self) -> bool:
+        """Whether means are those of any finite numbers: errors are."""
+        return True
 
     def check(self, rows: Rows) -> Rows:
         """Check true and predicted numbers, and return the errors."""
@@ -884,8 +877,6 @@ method='band')
 
     #: Whether the rate depends on true labels.
     reads_y_true: ClassVar[bool] = True
-    options_of_rows = ("pos_label",)
-    stands_for_rows = GroupedOutcomes
 
     pos_label: Any = None
 
@@ -919,7 +910,7 @@ method='band')
 
     def select(self, rows: Rows) -> Rows:
         """Return the checked rows that count."""
-        return replace(rows[rows.y_true], y_true=None)
+        return rows if rows.y_true is None else replace(rows[rows.y_true], y_true=None)
 
 
 class TruePositiveRateDifference(DifferenceOfRates):
@@ -937,7 +928,7 @@ class TruePositiveRateDifference(DifferenceOfRates):
 @evaluates(TruePositiveRateDifference)
 def true_positive_rate_difference(
     y_true: ArrayLike | None,
-    y_pred: ArrayLike | GroupedOutcomes,
+    y_pred: ArrayLike | CountTable,
     *,
     sensitive_features: Any = None,
     control_features: Any = None,
@@ -955,10 +946,9 @@ def true_positive_rate_difference(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or None
-        True labels of two classes; None only beside a statistic.
-    y_pred : array-like of shape (n_samples,), or GroupedOutcomes
-        Predicted labels; or a statistic of the decisions on the rows that are truly
-        positive, in place of all rows.
+        True labels of two classes; None only beside a table.
+    y_pred : array-like of shape (n_samples,), or CountTable
+        Predicted labels; or a table of true and predicted labels in place of all rows.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each row; several columns stand for their intersection.
     control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
@@ -1046,7 +1036,7 @@ class FalsePositiveRateDifference(DifferenceOfRates):
 @evaluates(FalsePositiveRateDifference)
 def false_positive_rate_difference(
     y_true: ArrayLike | None,
-    y_pred: ArrayLike | GroupedOutcomes,
+    y_pred: ArrayLike | CountTable,
     *,
     sensitive_features: Any = None,
     control_features: Any = None,
@@ -1064,10 +1054,9 @@ def false_positive_rate_difference(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or None
-        True labels of two classes; None only beside a statistic.
-    y_pred : array-like of shape (n_samples,), or GroupedOutcomes
-        Predicted labels; or a statistic of the decisions on the rows that are truly
-        negative, in place of all rows.
+        True labels of two classes; None only beside a table.
+    y_pred : array-like of shape (n_samples,), or CountTable
+        Predicted labels; or a table of true and predicted labels in place of all rows.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each row; several columns stand for their intersection.
     control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
@@ -1149,7 +1138,7 @@ class PredictiveValueDifference(DifferenceOfRates):
 @evaluates(PredictiveValueDifference)
 def predictive_value_difference(
     y_true: ArrayLike | None,
-    y_pred: ArrayLike | GroupedOutcomes,
+    y_pred: ArrayLike | CountTable,
     *,
     sensitive_features: Any = None,
     control_features: Any = None,
@@ -1168,10 +1157,9 @@ def predictive_value_difference(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or None
-        True labels of two classes; None only beside a statistic.
-    y_pred : array-like of shape (n_samples,), or GroupedOutcomes
-        Predicted labels; or a statistic of the true labels, 0 or 1, of the rows with
-        the positive decision, in place of all rows.
+        True labels of two classes; None only beside a table.
+    y_pred : array-like of shape (n_samples,), or CountTable
+        Predicted labels; or a table of true and predicted labels in place of all rows.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each row; several columns stand for their intersection.
     control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
@@ -1261,9 +1249,10 @@ class ImpactRatioShortfall(DifferenceOfRates):
 
     def numbers(self, statistic: Any) -> Numbers:
         """Rates of selection, of which no ratio is defined where nobody is selected."""
-        undefined = np.isnan(statistic.means) | (not statistic.sums.any())
-        counts = np.where(undefined, 0, statistic.counts)
-        return mean_outcomes(replace(statistic, counts=counts))
+        means, everyone, counts, cells = mean_outcomes(statistic)
+        if not statistic.sums.any():
+            means, counts = np.full_like(means, np.nan), np.zeros_like(counts)
+        return means, everyone, counts, cells
 
     def difference(self, ours: Floats, theirs: Any) -> Floats:
         """One minus the ratio of the smaller rate to the larger one."""
@@ -1291,7 +1280,7 @@ class ImpactRatioShortfall(DifferenceOfRates):
 @evaluates(ImpactRatioShortfall)
 def impact_ratio_shortfall(
     y_true: ArrayLike | None,
-    y_pred: ArrayLike | GroupedOutcomes,
+    y_pred: ArrayLike | CountTable,
     *,
     sensitive_features: Any = None,
     control_features: Any = None,
@@ -1311,8 +1300,8 @@ def impact_ratio_shortfall(
     ----------
     y_true : array-like of shape (n_samples,) or None
         Ignored. If given it must be binary and of the right length.
-    y_pred : array-like of shape (n_samples,), or GroupedOutcomes
-        Decisions, labels of two classes; or a statistic in place of all rows.
+    y_pred : array-like of shape (n_samples,), or CountTable
+        Decisions, labels of two classes; or a table in place of all rows.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each row; several columns stand for their intersection.
     control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \

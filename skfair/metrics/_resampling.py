@@ -22,7 +22,7 @@ from skfair._utils._warnings import warn_user
 from skfair.metrics._as_metric import as_metric
 from skfair.metrics._metric import Metric
 from skfair.metrics._sample import Sample
-from skfair.statistics._statistic import GroupedStatistic
+from skfair.statistics._cells import round_to_edges
 
 #: Draws that one of several processes evaluates at once.
 _BLOCK = 8
@@ -188,14 +188,13 @@ def bootstrap_interval(
         an array of labels; labels of several columns are joined to a text.
     y_true : array-like of shape (n_samples,) or None
         True labels, passed to the metric.
-    y_score : array-like of shape (n_samples,), or a statistic
-        Scores or predicted labels, passed to the metric. Or a statistic of unweighted
-        rows, `GroupedScores`, `GroupedHistogram`, `GroupedConfusion` or
-        `GroupedOutcomes`; the other arguments by row are then None. See the notes.
+    y_score : array-like of shape (n_samples,), or CountTable
+        Scores or predicted labels, passed to the metric. Or a table of people
+        without weights; the other arguments by row are then None. See the notes.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
 default=None
         Group of each row; several columns stand for their intersection. None with a
-        statistic.
+        table.
     control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
 default=None
         Stratum of each row, within which the metric compares groups. Of a metric
@@ -256,10 +255,9 @@ default=None
     than its nominal level (``benchmarks/interval_coverage.py`` measures how often).
     Use `permutation_test` there.
 
-    Of a statistic, numbers of rows are drawn from the multinomial distribution that
+    Of a table, numbers of rows are drawn from the multinomial distribution that
     drawn rows give them, at a cost that depends on its distinct scores or bins, not on
-    its rows. The scores of a `GroupedHistogram` count as rounded down to the edges of
-    bins.
+    its rows. Scores in bins count as rounded down to the edges of bins.
 
     References
     ----------
@@ -328,10 +326,15 @@ def evaluated(
 
     `columns` are the groups, strata, weights and counts of rows.
     """
-    if isinstance(y_score, GroupedStatistic):
-        sample = Sample.of_statistic(metric, y_true, y_score, *columns)
-        return metric.told(metric.find(metric.collect(sample.rows))), sample
-    rows = metric.read(y_true, y_score, *columns)
+    takes_bins = metric.compares_distributions
+    rows = metric.read(y_true, y_score, *columns, takes_bins=takes_bins)
+    if rows.squares is not None:
+        raise ValueError(
+            f"{metric.inputs[1]} must be a table of people without sample weights, "
+            "since single people are drawn; pass the rows with their weights."
+        )
+    if rows.n_bins:
+        rows = round_to_edges(rows)
     value = metric.evaluate(rows, columns[0])
     return value, Sample.of_rows(metric, rows)
 

@@ -13,9 +13,7 @@ import numpy as np
 from skfair._rows import Rows
 from skfair._utils._arrays import Integers
 from skfair.groups import Groups, with_labels
-from skfair.metrics._inputs import count_hits, is_unweighted
 from skfair.metrics._metric import Metric
-from skfair.statistics import GroupedHistogram, GroupedOutcomes, GroupedScores
 
 
 class Part(NamedTuple):
@@ -63,31 +61,21 @@ class Sample:
                 parts.append(Part(_prepare(metric, own), stratum.weight, names))
         return cls(metric, rows, tuple(parts))
 
-    @classmethod
-    def of_statistic(
-        cls, metric: Metric, y_true: Any, statistic: Any, *rows: Any
-    ) -> Self:
-        """Return the cells of a statistic in place of rows, which must be None."""
-        counts_scores = metric.statistic is GroupedScores
-        if isinstance(statistic, GroupedHistogram) and counts_scores:
-            statistic = statistic.at_edges()
-        cells = cells_of(metric.take(y_true, statistic, *rows))
-        return cls(metric, cells, (Part(cells),))
-
     @cached_property
     def collected(self) -> list[Any]:
-        """Statistics of all parts."""
+        """What the metric collects of all parts."""
         return [self.metric.collect(part.rows) for part in self.parts]
 
     @property
     def statistics(self) -> list[Any]:
-        """Statistics of all parts, on the scale on which groups are compared."""
+        """What is collected, on the scale on which groups are compared."""
         return [*map(self.metric.scaled, self.collected)]
 
     def of_metric(self, metric: Metric) -> Self:
-        """Return the same draw for another metric of the same statistics."""
+        """Return the same draw for another metric; what both collect is shared."""
         other = replace(self, metric=metric)
-        other.__dict__["collected"] = self.collected
+        if metric.compares_distributions == self.metric.compares_distributions:
+            other.__dict__["collected"] = self.collected
         return other
 
     @property
@@ -156,8 +144,7 @@ class Sample:
 
         People who are alike are counted in cells where a metric needs one part of them.
         """
-        numeric = self.metric.statistic is not Rows
-        if len(self.parts) == 1 and numeric and not self.anew:
+        if len(self.parts) == 1 and self.metric.counts_alike and not self.anew:
             sample, lists = self.in_cells(within)
             if sample is not self:
                 return sample, lists
@@ -197,28 +184,4 @@ class Sample:
 def _prepare(metric: Metric, part: Rows) -> Rows:
     """Take the rows that count, in the order in which scores are counted."""
     part = metric.select(part)
-    return part.ordered() if metric.statistic is GroupedScores else part
-
-
-def cells_of(statistic: Any) -> Rows:
-    """Return the cells of a statistic, with the number of their people."""
-    labels, n_groups = statistic.labels, statistic.n_groups
-    rest: tuple[Any, ...] = labels, statistic.names, statistic.min_group_size
-    if isinstance(statistic, GroupedOutcomes):
-        sizes, hits = count_hits(statistic)
-        n, scores = np.concatenate([sizes - hits, hits]), np.repeat([0.0, 1], n_groups)
-        groups = Groups(np.tile(np.arange(n_groups), 2), *rest)
-        return Rows(groups, y_pred=scores, n=n)
-    if not is_unweighted(statistic):
-        raise ValueError(
-            "y_score must be a statistic of rows without sample weights, since "
-            "single rows are drawn; pass the rows with their weights."
-        )
-    if isinstance(statistic, GroupedScores):
-        groups = Groups(statistic.codes, *rest)
-        n = statistic.weights.astype(np.int64)
-        return Rows(groups, y_pred=statistic.scores, n=n)
-    codes, true, predicted = np.indices(statistic.matrices.shape).reshape(3, -1)
-    n = statistic.matrices.ravel().astype(np.int64)
-    groups = Groups(codes, *rest)
-    return Rows(groups, None, true, predicted, n=n, classes=statistic.classes)
+    return part.ordered() if metric.compares_distributions else part

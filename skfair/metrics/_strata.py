@@ -67,7 +67,7 @@ def split_strata(
         part = counting[at]
         people = Rows(groups[part], n=None if rows.n is None else rows.n[part])
         n_rows, weight = people.n_people, float(weights[part].sum())
-        numbers = people.sizes, n_rows, weight
+        numbers = people.counts, n_rows, weight
         stratum = Stratum(label, part, people.groups, *numbers, "")
         if n_rows < smallest:
             few = f"it has {counted(n_rows, 'row')}, at least {smallest} needed"
@@ -77,7 +77,7 @@ def split_strata(
         parts.append(stratum)
     if leaves_groups_out:
         return parts, None
-    sizes = rows[counting].sizes
+    sizes = rows[counting].counts
     return parts, why_undefined(groups.labels, sizes, groups.min_group_size)
 
 

@@ -14,7 +14,7 @@ from skfair._utils._validation import TAKES_ANY, as_array
 from skfair.groups import columns_of, group_index, positions_in, sort_labels
 from skfair.metrics._as_metric import as_metric
 from skfair.metrics._strata import columns_of_classes
-from skfair.statistics._grouped_confusion import encode_classes
+from skfair.statistics._labels import encode_classes
 
 
 def values_by_class(

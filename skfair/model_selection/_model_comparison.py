@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri
 from sklearn.metrics import average_precision_score
 
+from skfair._rows import Rows
 from skfair._utils._arrays import Floats, Integers
 from skfair._utils._results import TableResult
 from skfair._utils._text import shown
@@ -33,7 +34,6 @@ from skfair.groups import Codes, Groups, resolve_groups
 from skfair.metrics import mcdp
 from skfair.metrics._inputs import Multigroup
 from skfair.metrics._mcdp import MCDP
-from skfair.statistics import GroupedScores
 
 #: Parts that are left out one after the other for the error of a performance.
 N_PARTS = 30
@@ -199,13 +199,9 @@ def largest_gap_place(
     labels = tuple(present.tolist())
     if len(labels) == 1:
         return float(scores[0]), labels[0], labels[0]
-    statistic = GroupedScores.from_scores(
-        scores,
-        sensitive_features=Groups(own, labels),
-        sample_weight=weights,
-        scale="rank",
-    )
-    gap = MCDP(multigroup=multigroup).locate(statistic)
+    metric = MCDP(multigroup=multigroup)
+    rows = Rows(Groups(own, labels), y_pred=scores, weight=weights)
+    gap = metric.locate(metric.collect(rows))
     first, second = gap.pair
     pair = labels[first], EVERYONE if second is None else labels[second]
     high, low = pair if gap.figures[0] > gap.figures[1] else pair[::-1]

@@ -16,13 +16,21 @@ from numpy.typing import ArrayLike
 from scipy.special import chdtri
 from sklearn.exceptions import UndefinedMetricWarning
 
+from skfair._rows import Rows
+from skfair._utils._arrays import Integers
 from skfair._utils._text import counted
-from skfair._utils._validation import check_integer, check_real, check_shape
+from skfair._utils._validation import (
+    check_integer,
+    check_real,
+    check_shape,
+    distinct_labels,
+)
 from skfair._utils._warnings import warn_user
 from skfair.groups import (
     comparable_groups,
     plain_label,
     warn_of_look_alikes,
+    with_labels,
 )
 from skfair.metrics._as_metric import METRICS, as_metric, plain_options
 from skfair.metrics._confidence_interval import (
@@ -39,11 +47,11 @@ from skfair.metrics._many_groups import describe_left_out
 from skfair.metrics._metric import Metric, undefined
 from skfair.metrics._quantiles import UNDEFINED, Comparisons, Method
 from skfair.metrics._strata import describe_strata
-from skfair.statistics import GroupedConfusion, GroupedScores
-from skfair.statistics._grouped_scores import sort_scores
-from skfair.statistics._statistic import (
+from skfair.statistics import CountTable
+from skfair.statistics._cells import merge_cells
+from skfair.statistics._count_table import table_of
+from skfair.statistics._json import (
     MAX_WHOLE,
-    GroupedStatistic,
     check_format,
     label_to_json,
     labels_from_json,
@@ -58,7 +66,7 @@ _ENTRIES = (
     "at_most",
     "confidence_level",
     "min_group_size",
-    "statistic",
+    "table",
     "looks",
     "blocks",
     "change",
@@ -69,7 +77,7 @@ _LATER = 0.1
 _RECENT = 0.25
 
 
-#: A number of consecutive looks, and the statistic of their rows, or those of strata.
+#: A number of consecutive looks, and the table of their rows, or those of strata.
 Block = tuple[int, Any]
 #: Largest number of blocks of the same number of looks.
 _OF_ONE_LENGTH = 4
@@ -95,7 +103,7 @@ class Disparity(NamedTuple):
 class FairnessMonitor:
     """Watch a disparity over all time, with a stated probability of a false alarm.
 
-    It adds up the statistics of batches. An ordinary interval that is computed again
+    It adds up the tables of batches. An ordinary interval that is computed again
     every day misses the truth some day. The intervals and p-values of a monitor hold at
     all looks at once: look as often as you like, and stop when you like.
 
@@ -120,8 +128,9 @@ class FairnessMonitor:
 
     Attributes
     ----------
-    statistic_ : statistic, dict or None
-        Statistic of all rows so far; with strata that of each, by label.
+    table_ : CountTable, dict or None
+        Table of all rows so far, as the metric counts them: scores, hits (1) and misses
+        (0), or true and predicted labels. With strata that of each, by label.
     history_ : DataFrame
         One row for each batch, about all rows so far: their number ``n_rows``; the
         metric, ``value``; its interval, ``lower`` and ``upper``; ``pvalue`` of the
@@ -212,10 +221,12 @@ class FairnessMonitor:
         n_scores: int | None = N_SCORES
         if isinstance(self._metric, MADD):
             n_scores = self._metric.n_bins
-        elif self._metric.options.get("scale", "probability") != "probability":
+        elif not self._metric.compares_distributions:
+            n_scores = None  # their tables are small
+        elif self._metric.options["scale"] != "probability":
             n_scores = None
         self._n_scores = n_scores
-        self.statistic_: Any = None
+        self.table_: Any = None
         self._looks: list[dict[str, Any]] = []
         self._blocks: list[Block] = []
         # When a change began: the estimate, and the ends of its interval.
@@ -258,13 +269,12 @@ class FairnessMonitor:
         ----------
         y_true : array-like of shape (n_samples,) or None
             True labels, as the metric takes them.
-        y_score : array-like of shape (n_samples,), or a statistic
-            Scores or predicted labels, or the statistic of a batch that was collected
-            elsewhere, of rows without sample weights; or a mapping of strata to
-            statistics.
+        y_score : array-like of shape (n_samples,), or CountTable
+            Scores or predicted labels, or the table of a batch that was counted
+            elsewhere, of people without weights; or a mapping of strata to tables.
         sensitive_features : array-like of shape (n_samples,) or \
 (n_samples, n_columns)
-            Group of each row. None with a statistic.
+            Group of each row. None with a table.
         control_features : array-like of shape (n_samples,) or \
 (n_samples, n_columns), default=None
             Stratum of each row, within which groups are compared, in every batch or in
@@ -286,13 +296,13 @@ class FairnessMonitor:
         """
         batch = self._observe(y_true, y_score, sensitive_features, control_features)
         self._check_strata(batch)
-        total = batch if self.statistic_ is None else added(self.statistic_, batch)
+        total = batch if self.table_ is None else added(self.table_, batch)
         look = self._look(total)
         if self._n_scores is not None:  # unless scores have any scale
             batch = rounded(batch, self._n_scores)
         blocks = with_look(self._blocks, batch)
         recent, change = self._recent(blocks)
-        self.statistic_, self._blocks, self._change = total, blocks, change
+        self.table_, self._blocks, self._change = total, blocks, change
         self._looks.append(look | recent)
 
     def merge(self, *others: Self) -> Self:
@@ -348,14 +358,14 @@ class FairnessMonitor:
         )
         if not self._looks:
             return merged
-        merged.statistic_, merged._blocks = self.statistic_, self._blocks
+        merged.table_, merged._blocks = self.table_, self._blocks
         for other in others:
-            merged._check_strata(other.statistic_)
-            merged.statistic_ = added(merged.statistic_, other.statistic_)
+            merged._check_strata(other.table_)
+            merged.table_ = added(merged.table_, other.table_)
             pairs = zip(merged._blocks, other._blocks, strict=True)
             merged._blocks = [(n, added(own, more)) for (n, own), (_, more) in pairs]
         recent, merged._change = merged._recent(merged._blocks)
-        merged._looks.append(merged._look(merged.statistic_) | recent)
+        merged._looks.append(merged._look(merged.table_) | recent)
         return merged
 
     def _shared(self) -> dict[str, Any]:
@@ -371,7 +381,7 @@ class FairnessMonitor:
     @property
     def history_(self) -> pd.DataFrame:
         """One row for each batch."""
-        strata = ["stratum"] if isinstance(self.statistic_, dict) else []
+        strata = ["stratum"] if isinstance(self.table_, dict) else []
         columns = [*_COLUMNS, *strata, *_RECENT_COLUMNS]
         # Of merged monitors earlier looks are unknown, and counted.
         n_looks = sum(n for n, _ in self._blocks)
@@ -385,7 +395,7 @@ class FairnessMonitor:
         With strata these are the groups that are compared in none.
         """
         self._last()
-        parts = _parts(self.statistic_)
+        parts = _parts(self.table_)
         compared = _compared_groups(parts, self._smallest(parts))
         rows = dict.fromkeys(_groups_of(parts), 0)
         for part in parts.values():
@@ -469,9 +479,9 @@ class FairnessMonitor:
             "at_most": self.at_most,
             "confidence_level": self.confidence_level,
             "min_group_size": self.min_group_size,
-            "statistic": _statistic_to_json(self.statistic_),
+            "table": _table_to_json(self.table_),
             "looks": [_look_to_json(look) for look in self._looks],
-            "blocks": [[n_looks, _statistic_to_json(p)] for n_looks, p in self._blocks],
+            "blocks": [[n_looks, _table_to_json(p)] for n_looks, p in self._blocks],
             "change": None if self._change is None else [*self._change],
         }
         return with_format(type(self).__name__, state)
@@ -508,17 +518,15 @@ class FairnessMonitor:
         """
         check_format(data, cls.__name__, _ENTRIES)
         metric = _metric_from_dict(data["metric"])
-        kind = metric.statistic
         names = "at_most", "confidence_level", "min_group_size"
         try:
             monitor = cls(metric, **{name: data[name] for name in names})
-            monitor.statistic_ = _statistic_from_json(data["statistic"], kind)
+            monitor.table_ = _table_from_json(data["table"])
             monitor._looks = [_look_from_json(look) for look in data["looks"]]
             for block in data["blocks"]:
                 _check_entry("blocks", block, _is_block)
             monitor._blocks = [
-                (n_looks, _statistic_from_json(part, kind))
-                for n_looks, part in data["blocks"]
+                (n_looks, _table_from_json(part)) for n_looks, part in data["blocks"]
             ]
             n_looks = sum(n for n, _ in monitor._blocks)
             _check_entry("looks", data["looks"], lambda looks: len(looks) <= n_looks)
@@ -539,42 +547,53 @@ class FairnessMonitor:
         sensitive_features: Any = None,
         control_features: Any = None,
     ) -> Any:
-        """Statistic of rows, or of each stratum."""
-        rows = y_true, y_score, sensitive_features
-        if isinstance(y_score, (GroupedStatistic, Mapping)):
-            if control_features is not None:
-                raise ValueError(
-                    "control_features must be None where a statistic takes the place "
-                    "of the rows: give a mapping of strata to statistics as y_score."
+        """Table of rows, or of each stratum."""
+        columns = sensitive_features, control_features
+        if not isinstance(y_score, Mapping):
+            return self._count(y_true, y_score, *columns)
+        strata, tables = [*map(plain_label, y_score)], [*y_score.values()]
+        if len({*strata}) < len(strata):
+            raise ValueError(f"y_score must map distinct strata, got {[*y_score]}.")
+        for table in tables:
+            if not isinstance(table, CountTable):
+                raise TypeError(
+                    "y_score must map each stratum to a table, got a "
+                    f"{type(table).__name__}."
                 )
-            if isinstance(y_score, GroupedStatistic):
-                return self._unweighted(*rows)
-            strata = [*map(plain_label, y_score)]
-            if len({*strata}) < len(strata):
-                raise ValueError(f"y_score must map distinct strata, got {[*y_score]}.")
-            statistics = [
-                self._unweighted(y_true, statistic, sensitive_features)
-                for statistic in y_score.values()
-            ]
-            return dict(zip(strata, statistics, strict=True))
-        table = self._metric.read(*rows, control_features)
-        check_shape(table.y_pred, self._metric.inputs[1])
-        (checked,) = self._metric.parts(table)
-        if control_features is None:
-            return self._metric.count(checked)
+            if table._rows.strata is not None:
+                raise ValueError(
+                    "y_score must map each stratum to a table without strata, or be "
+                    "one table that has them."
+                )
+        counted = [self._count(y_true, table, *columns) for table in tables]
+        return dict(zip(strata, counted, strict=True))
+
+    def _count(self, y_true: Any, y_score: Any, *columns: Any) -> Any:
+        """Table of rows, or of each stratum, in which all people weigh the same."""
+        rows = self._metric.read(y_true, y_score, *columns)
+        if rows.weight is not None:
+            raise ValueError(
+                "y_score must be a table of people without sample weights, for whom "
+                "the bounds of a monitor hold."
+            )
+        check_shape(rows.y_pred, self._metric.inputs[1])
+        (checked,) = self._metric.parts(rows)
+        if rows.strata is None:
+            return table_of(self._metric.condense(checked))
         by_stratum = {}
-        for label, own in table.by_stratum():
+        for label, own in rows.by_stratum():
             if not len(own):
                 continue
-            statistic = self._metric.count(replace(checked[own], strata=None))
-            n_counted = statistic.counts.sum()
-            if self._weighted and n_counted != len(own):
+            part = replace(checked[own], strata=None)
+            table = table_of(self._metric.condense(part))
+            n_counted, n_own = table.counts.sum(), part.n_people
+            if self._weighted and n_counted != n_own:
                 raise ValueError(
                     "metric must have multistratum='max' where only some rows count, "
-                    f"as in rates of one true label: {n_counted} of {len(own)} rows "
+                    f"as in rates of one true label: {n_counted} of {n_own} rows "
                     f"of the stratum {label!r} do, and its weight is that of all."
                 )
-            by_stratum[label] = statistic
+            by_stratum[label] = table
         return by_stratum
 
     @property
@@ -582,31 +601,15 @@ class FairnessMonitor:
         """Whether the disparity is the mean over strata."""
         return self._metric.multistratum == "weighted"
 
-    def _unweighted(self, y_true: Any, y_score: Any, sensitive_features: Any) -> Any:
-        """Statistic that is given in place of rows, which must have no weights."""
-        if not isinstance(y_score, GroupedStatistic):
-            raise TypeError(
-                "y_score must map each stratum to a statistic, got a "
-                f"{type(y_score).__name__}."
-            )
-        metric = self._metric.without_labels()
-        statistic = metric.take(y_true, y_score, sensitive_features)
-        if not np.array_equal(statistic.totals, statistic.counts):
-            raise ValueError(
-                "y_score must be a statistic of rows without sample weights, for which "
-                "the bounds of a monitor hold."
-            )
-        return statistic
-
     def _check_strata(self, batch: Any) -> None:
         """Raise if a batch has strata and earlier rows have not, or the reverse."""
-        before = self.statistic_
+        before = self.table_
         if before is not None and isinstance(before, dict) != isinstance(batch, dict):
             raise ValueError(
                 "control_features must be given with every batch, or with none of them."
             )
         if isinstance(batch, dict):
-            strata = dict.fromkeys([*(self.statistic_ or ()), *batch])
+            strata = dict.fromkeys([*(self.table_ or ()), *batch])
             warn_of_look_alikes(strata, "control_features")
 
     def _recent(
@@ -687,7 +690,7 @@ class FairnessMonitor:
             true = _true_classes(*pair)
             large = [_large_groups(part, smallest, true) for part in pair]
             groups = [group for group in large[0] if group in large[1]]
-            both.append([part._of_groups(groups) for part in pair])
+            both.append([of_groups(part, groups) for part in pair])
         if not both:
             return -math.inf
         before, since = (
@@ -698,13 +701,13 @@ class FairnessMonitor:
         )
         return separation(before, since, tail)
 
-    def _compare_once(self, statistic: Any) -> Comparisons:
-        """Disparity of a statistic, with bounds that hold at one look."""
-        return self._disparity(statistic, "finite_sample").comparisons
+    def _compare_once(self, table: Any) -> Comparisons:
+        """Disparity of a table, with bounds that hold at one look."""
+        return self._disparity(table, "finite_sample").comparisons
 
-    def _look(self, statistic: Any) -> dict[str, Any]:
-        """Row of the history for the statistic of all rows so far."""
-        comparisons, stratum, n_groups, now, waiting = self._disparity(statistic)
+    def _look(self, table: Any) -> dict[str, Any]:
+        """Row of the history for the table of all rows so far."""
+        comparisons, stratum, n_groups, now, waiting = self._disparity(table)
         if comparisons.message:
             warn_user(comparisons.message, UndefinedMetricWarning)
         last = self._looks[-1] if self._looks else None
@@ -717,7 +720,7 @@ class FairnessMonitor:
         level = (1 - self.confidence_level) * share
         pvalue = min(self._pvalue(comparisons) / share, last["pvalue"] if last else 1.0)
         return {
-            "n_rows": sum(int(p.counts.sum()) for p in _parts(statistic).values()),
+            "n_rows": sum(int(p.counts.sum()) for p in _parts(table).values()),
             "value": comparisons.value,
             "lower": lower_bound(comparisons, level / 2),
             # Each group that joins may change which pair has the largest disparity.
@@ -736,13 +739,13 @@ class FairnessMonitor:
         given = (part.min_group_size for parts in several for part in parts.values())
         return max(self.min_group_size, max(given, default=1))
 
-    def _disparity(self, statistic: Any, method: Method = "anytime") -> Disparity:
-        """Disparity of a statistic, the largest over strata or their mean.
+    def _disparity(self, table: Any, method: Method = "anytime") -> Disparity:
+        """Disparity of a table, the largest over strata or their mean.
 
         Bounds for all looks give each pair of groups its share of the level, large
         enough or not.
         """
-        parts, within = _parts(statistic), isinstance(statistic, dict)
+        parts, within = _parts(table), isinstance(table, dict)
         every, smallest = _groups_of(parts), self._smallest(parts)
         found, reasons, large = {}, {}, {}
         for label, part in parts.items():
@@ -781,36 +784,42 @@ class FairnessMonitor:
         return f"{self._metric.name} {text}." if text else ""
 
     def _compare_large(
-        self, statistic: Any, every: list[Hashable], smallest: int, method: Method
+        self, table: Any, every: list[Hashable], smallest: int, method: Method
     ) -> Comparisons:
         """Compare the groups of one stratum that are large enough.
 
         Of the groups of any stratum, `every`, the others are named.
         """
         if self._metric.leaves_groups_out:
-            return self._compare(replace(statistic, min_group_size=smallest), method)
-        rows = _rows_by_group(statistic)
+            return self._compare(table._rows, method, smallest)
+        rows = _rows_by_group(table)
         sizes = np.array([rows.get(group, 0) for group in every], dtype=np.intp)
         large, reason = comparable_groups(every, sizes, smallest)
         name, which = self._metric.name, " that count"
-        if reason and isinstance(statistic, GroupedConfusion):
+        if reason and table._rows.y_true is not None:
             which = " of each true label"
             reason = f"{reason}, of the rarest true label"
         if not len(large):
             message = undefined(name, reason).message
             return UNDEFINED._replace(reason=reason, message=message)
         if not reason:
-            return self._compare(statistic, method)
+            return self._compare(table._rows, method)
         small = [every[i] for i in np.flatnonzero(sizes < smallest)]
         few = describe_left_out(small, len(every), smallest, which)
-        statistic = statistic._of_groups([every[i] for i in large])
-        return self._compare(statistic, method)._replace(
+        own = of_groups(table, [every[i] for i in large])
+        return self._compare(own._rows, method)._replace(
             reason=reason, message=f"{name} leaves groups out: {few}."
         )
 
-    def _compare(self, statistic: Any, method: Method = "anytime") -> Comparisons:
-        """Disparity of a statistic, with bounds that hold at every look by default."""
-        return self._metric.compare(self._metric.observe_statistic(statistic), method)
+    def _compare(
+        self, cells: Rows, method: Method, min_group_size: int | None = None
+    ) -> Comparisons:
+        """Disparity of cells that were kept, with bounds of the noise."""
+        if min_group_size is not None:
+            groups = replace(cells.groups, min_group_size=min_group_size)
+            cells = cells.with_groups(groups)
+        observed = self._metric.observe(self._metric.reopen(cells))
+        return self._metric.compare(observed, method)
 
     def _pvalue(self, bounds: Comparisons) -> float:
         """Smallest level whose lower bound is above `at_most`; 1 where undefined."""
@@ -861,9 +870,9 @@ def _metric_from_dict(data: Any) -> Metric:
         raise ValueError(f"options of {name} are not those of it: {error}.") from error
 
 
-def _parts(statistic: Any) -> Mapping[Hashable, Any]:
-    """Return the statistics of strata by label, of which there may be one only."""
-    return statistic if isinstance(statistic, dict) else {None: statistic}
+def _parts(table: Any) -> Mapping[Hashable, Any]:
+    """Return the tables of strata by label, of which there may be one only."""
+    return table if isinstance(table, dict) else {None: table}
 
 
 def _groups_of(parts: Mapping[Hashable, Any]) -> list[Hashable]:
@@ -871,39 +880,37 @@ def _groups_of(parts: Mapping[Hashable, Any]) -> list[Hashable]:
     return list(dict.fromkeys(g for part in parts.values() for g in part.labels))
 
 
-def _true_classes(*statistics: Any) -> set[Hashable]:
-    """Find the true classes that occur in any of several statistics."""
+def _rows_by_label(table: CountTable) -> dict[Hashable, Integers]:
+    """Count the people of each group by true class, none without true labels."""
+    rows = table._rows
+    if rows.y_true is None:
+        return {}
     return {
-        label
-        for statistic in statistics
-        if isinstance(statistic, GroupedConfusion)
-        for label, n in zip(
-            statistic.classes, statistic.label_counts.sum(axis=0), strict=True
-        )
-        if n
+        label: rows[rows.y_true == label].counts
+        for label in distinct_labels(rows.y_true, "y_true").tolist()
     }
 
 
+def _true_classes(*tables: CountTable) -> set[Hashable]:
+    """Find the true classes that occur in any of several tables."""
+    return {label for table in tables for label in _rows_by_label(table)}
+
+
 def _rows_by_group(
-    statistic: Any, true: Collection[Hashable] | None = None
+    table: CountTable, true: Collection[Hashable] | None = None
 ) -> dict[Hashable, int]:
-    """Count the rows of each group, with true classes those of its rarest one."""
-    counts = statistic.counts
-    if isinstance(statistic, GroupedConfusion):
-        classes = statistic.classes
-        for label in _true_classes(statistic) if true is None else true:
-            of_class = np.zeros_like(counts)
-            if label in classes:
-                of_class = statistic.label_counts[:, classes.index(label)]
-            counts = np.minimum(counts, of_class)
-    return dict(zip(statistic.labels, counts.tolist(), strict=True))
+    """Count the people of each group, with true classes those of its rarest one."""
+    counts, by_label = table.counts, _rows_by_label(table)
+    for label in by_label if true is None else true:
+        counts = np.minimum(counts, by_label.get(label, 0))
+    return dict(zip(table.labels, counts.tolist(), strict=True))
 
 
 def _large_groups(
-    statistic: Any, smallest: int, true: Collection[Hashable] | None = None
+    table: Any, smallest: int, true: Collection[Hashable] | None = None
 ) -> list[Hashable]:
     """List the groups with enough rows."""
-    rows = _rows_by_group(statistic, true)
+    rows = _rows_by_group(table, true)
     return [group for group, n in rows.items() if n >= smallest]
 
 
@@ -913,11 +920,22 @@ def _compared_groups(parts: Mapping[Hashable, Any], smallest: int) -> set[Hashab
     return {group for groups in large if len(groups) > 1 for group in groups}
 
 
-def _n_rates(statistic: Any) -> int:
-    """Count the rates of a group that are compared, beside 1 of other statistics."""
-    if not isinstance(statistic, GroupedConfusion):
+def _n_rates(table: CountTable) -> int:
+    """Count the rates of a group that are compared, beside 1 without true labels."""
+    rows = table._rows
+    if rows.y_true is None:
         return 1
-    return len(_true_classes(statistic)) * len(statistic.classes)
+    predicted = distinct_labels(rows.y_pred, "y_pred").tolist()
+    true = _true_classes(table)
+    return len(true) * len({*true, *predicted})
+
+
+def of_groups(table: CountTable, labels: Sequence[Hashable]) -> CountTable:
+    """Table of some groups."""
+    if tuple(labels) == table.labels:
+        return table
+    groups = with_labels(table._rows.groups, tuple(labels))
+    return CountTable._of(table._rows.with_groups(groups).grouped())
 
 
 def _with_share(comparisons: Comparisons, share: float) -> Comparisons:
@@ -928,25 +946,23 @@ def _with_share(comparisons: Comparisons, share: float) -> Comparisons:
     )
 
 
-def _statistic_to_json(statistic: Any) -> Any:
-    """Return a statistic, or those of strata, as lists, numbers and text."""
-    if isinstance(statistic, dict):
-        strata = [
-            [label_to_json(key), part.to_dict()] for key, part in statistic.items()
-        ]
+def _table_to_json(table: Any) -> Any:
+    """Return a table, or those of strata, as lists, numbers and text."""
+    if isinstance(table, dict):
+        strata = [[label_to_json(key), part.to_dict()] for key, part in table.items()]
         return {"strata": strata}
-    return None if statistic is None else statistic.to_dict()
+    return None if table is None else table.to_dict()
 
 
-def _statistic_from_json(data: Any, kind: Any) -> Any:
-    """Return what `_statistic_to_json` was given, of this class of statistics."""
+def _table_from_json(data: Any) -> Any:
+    """Return what `_table_to_json` was given."""
     if data is None:
         return None
-    if "strata" not in data:
-        return kind.from_dict(data)
+    if "strata" not in data or "type" in data:
+        return CountTable.from_dict(data)
     names, parts = zip(*data["strata"], strict=True)
     labels = labels_from_json("strata", [*names])
-    return dict(zip(labels, map(kind.from_dict, parts), strict=True))
+    return dict(zip(labels, map(CountTable.from_dict, parts), strict=True))
 
 
 def _look_to_json(look: Mapping[str, Any]) -> dict[str, Any]:
@@ -987,7 +1003,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _is_block(value: list[Any]) -> bool:
-    """Whether a value is a number of looks and a statistic."""
+    """Whether a value is a number of looks and a table."""
     return len(value) == 2 and _is_whole(value[0]) and value[1] is not None
 
 
@@ -1006,29 +1022,19 @@ _IS_ENTRY: dict[str, Callable[[Any], bool]] = {
 
 
 def added(total: Any, batch: Any) -> Any:
-    """Add up two statistics, or those of each stratum."""
+    """Add up two tables, or those of each stratum."""
     if not isinstance(batch, dict):
         return total + batch
     both = total.keys() & batch.keys()
     return total | batch | {label: total[label] + batch[label] for label in both}
 
 
-def rounded(statistic: Any, n_scores: int) -> Any:
-    """Round scores down to multiples of 1 / n_scores below 1.
-
-    Statistics without scores are small as they are.
-    """
-    if isinstance(statistic, dict):
-        return {label: rounded(part, n_scores) for label, part in statistic.items()}
-    if not isinstance(statistic, GroupedScores):
-        return statistic
-    scores, codes, weights = sort_scores(
-        bins_of(statistic.scores, n_scores) / n_scores,
-        statistic.codes,
-        statistic.weights,
-        n_groups=statistic.n_groups,
-    )
-    return replace(statistic, scores=scores, codes=codes, weights=weights)
+def rounded(table: Any, n_scores: int) -> Any:
+    """Round scores of distributions down to multiples of 1 / n_scores below 1."""
+    if isinstance(table, dict):
+        return {label: rounded(part, n_scores) for label, part in table.items()}
+    scores = bins_of(table._rows.y_pred, n_scores) / n_scores
+    return CountTable._of(merge_cells(replace(table._rows, y_pred=scores)))
 
 
 def with_look(blocks: Sequence[Block], batch: Any) -> list[Block]:

@@ -60,7 +60,7 @@ from skfair.postprocessing._score_repairer import (
     interpolate,
     mixed,
 )
-from skfair.statistics import GroupedScores
+from skfair.statistics._distributions import Distributions
 
 #: Levels, or largest gaps, whose losses are computed.
 _N_LEVELS = 101
@@ -706,7 +706,7 @@ class StratumLosses:
         """MCDP(0) of the groups that are compared."""
         return MCDP().value(self._of_compared(rows))
 
-    def _of_compared(self, rows: Rows) -> GroupedScores:
+    def _of_compared(self, rows: Rows) -> Distributions:
         """Score distributions of the groups that are compared."""
         return distributions(rows_compared(_measured(rows), self.differing))
 

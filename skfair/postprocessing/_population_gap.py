@@ -31,7 +31,7 @@ from skfair.postprocessing._score_repairer import (
     row_counts,
     thinned,
 )
-from skfair.statistics import GroupedScores
+from skfair.statistics._distributions import Distributions
 
 #: Halves that are drawn of few rows, at least, and rows of them all together.
 _MOST_HALVES, _FEWEST_HALVES, _N_ROWS = 20, 4, 100_000
@@ -152,7 +152,7 @@ def _root(
     return low
 
 
-def _by_stratum(rows: Rows) -> tuple[list[GroupedScores], Floats]:
+def _by_stratum(rows: Rows) -> tuple[list[Distributions], Floats]:
     """Return the scores in each stratum that has a map, and its share of the weight."""
     parts = [rows]
     if rows.strata is not None:
@@ -169,7 +169,7 @@ class _Stratum:
     """Scores of the groups of a stratum, and halves of them."""
 
     def __init__(
-        self, statistic: GroupedScores, limit: float, scale: str, ties: str
+        self, statistic: Distributions, limit: float, scale: str, ties: str
     ) -> None:
         self.ties = ties
         # Scores are smoothed as the repair smooths them.
@@ -291,8 +291,8 @@ def _moved(learnt: GroupCDFs, path: Path, group: int, scores: Floats) -> Floats:
 
 
 def _two_halves(
-    statistic: GroupedScores, random: np.random.Generator
-) -> tuple[GroupedScores, GroupedScores]:
+    statistic: Distributions, random: np.random.Generator
+) -> tuple[Distributions, Distributions]:
     """Divide the rows of each group at random; a single row is in both halves.
 
     A whole weight counts as so many rows.
@@ -315,8 +315,8 @@ def _two_halves(
 
 
 def _of_counts(
-    statistic: GroupedScores, counts: Integers, every: Integers
-) -> GroupedScores:
+    statistic: Distributions, counts: Integers, every: Integers
+) -> Distributions:
     """Keep so many rows of each entry, of the number that it has."""
     kept = counts > 0
     whole = statistic.weights.dtype.kind == "i"

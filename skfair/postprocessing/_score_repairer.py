@@ -43,10 +43,10 @@ from skfair.groups import (
     resolve_strata,
     rows_by_code,
 )
-from skfair.metrics._inputs import in_place_of_rows
+from skfair.metrics._inputs import rows_of_table
 from skfair.metrics._quantiles import supremum_quantile
-from skfair.statistics import GroupedHistogram, GroupedScores
-from skfair.statistics._grouped_scores import check_probabilities, sort_scores
+from skfair.statistics import CountTable
+from skfair.statistics._distributions import Distributions
 
 #: Samples that are simulated for an expected gap, and scores at which CDFs are then
 #: compared.
@@ -287,7 +287,7 @@ class ScoreRepairer(
 
     def fit(
         self,
-        scores: ArrayLike | GroupedScores | GroupedHistogram,
+        scores: ArrayLike | CountTable,
         y: Any = None,
         *,
         sensitive_features: Any = None,
@@ -298,16 +298,16 @@ class ScoreRepairer(
 
         Parameters
         ----------
-        scores : array-like of shape (n_samples,) or (n_samples, 1), a table, \
-GroupedScores or GroupedHistogram
+        scores : array-like of shape (n_samples,) or (n_samples, 1), a dataframe, or \
+CountTable
             Probabilities of the positive class, in [0, 1], or with ``scale="real"`` any
             finite numbers, on rows that the model was not trained on: its scores on
-            training rows are distributed differently. A table has one column beside
-            those that the parameter `sensitive_features` names. A statistic of such
-            rows takes the place of all other arguments, which must be None:
-            `GroupedScores` gives the map that the rows give, and `GroupedHistogram` one
-            between whose knots, the least and the largest score of each bin and group,
-            scores are taken to be spread evenly.
+            training rows are distributed differently. A dataframe has one column beside
+            those that the parameter `sensitive_features` names. A `CountTable` of such
+            rows takes the place of all other arguments, which must be None. It gives
+            the map that the rows give, and with scores in bins one between whose knots,
+            the least and the largest score of each bin and group, scores are taken to
+            be spread evenly.
         y : object, default=None
             Ignored.
         sensitive_features : array-like of shape (n_samples,) or \
@@ -330,7 +330,7 @@ GroupedScores or GroupedHistogram
         ValueError
             On scores outside [0, 1], wrong lengths, missing groups, parameters out of
             range, `max_mcdp` beside a level, if no stratum has two groups, or on other
-            arguments beside a statistic.
+            arguments beside a `CountTable`.
 
         Warns
         -----
@@ -348,15 +348,18 @@ GroupedScores or GroupedHistogram
             sample_weight=sample_weight,
         )
         self._check_parameters()
-        if isinstance(scores, GroupedScores | GroupedHistogram):
-            statistic = in_place_of_rows(
-                scores,
-                y=y,
-                sensitive_features=sensitive_features,
-                control_features=control_features,
-                sample_weight=sample_weight,
-            )
-            self._learn_statistic(self._check_statistic(statistic))
+        table = rows_of_table(
+            scores,
+            y=y,
+            sensitive_features=sensitive_features,
+            control_features=control_features,
+            sample_weight=sample_weight,
+        )
+        if table is not None:
+            if not len(table):
+                raise ValueError("scores is a table of 0 people, expected some.")
+            rows = spread_in_bins(table) if table.n_bins else table
+            self._learn_rows(replace(rows, y_pred=self._check_scores(rows.y_pred)))
         else:
             values = self._check_scores(self._scores_in(scores, reset=True))
             groups = resolve_groups(
@@ -412,7 +415,7 @@ GroupedScores or GroupedHistogram
             self._left_out: set[Hashable] = present.difference(self.strata_)
         self._left_rows_out = left_rows_out
 
-    def _learn_statistic(self, statistic: GroupedScores) -> Self:
+    def _learn_statistic(self, statistic: Distributions) -> Self:
         """Learn from the scores of the groups."""
         ends = ends_of(self.scale, statistic.scores)
         # Certificates hold for exact CDFs.
@@ -487,7 +490,7 @@ GroupedScores or GroupedHistogram
         self,
         groups: tuple[Hashable, ...],
         strata: tuple[Hashable, ...],
-        statistics: list[GroupedScores],
+        statistics: list[Distributions],
     ) -> None:
         """Learn from each of several strata by itself."""
         self.groups_, self.strata_, self._left_rows_out = groups, strata, False
@@ -505,18 +508,6 @@ GroupedScores or GroupedHistogram
         if self.confidence_level is not None:
             repairers = self.stratum_repairers_.values()
             self.certified_mcdp_ = max(own.certified_mcdp_ or 0.0 for own in repairers)
-
-    def _check_statistic(
-        self, statistic: GroupedScores | GroupedHistogram
-    ) -> GroupedScores:
-        """Return a statistic that is given in place of rows as one of scores."""
-        if not statistic.counts.any():
-            raise ValueError("scores is a statistic of 0 rows, expected at least one.")
-        if isinstance(statistic, GroupedHistogram):
-            return spread_in_bins(statistic)
-        if self.scale == "probability":
-            check_probabilities(statistic, "scores", _TAKES_ANY)
-        return statistic
 
     def _scores_in(self, table: Any, *, reset: bool) -> Any:
         """Return scores, of a table those in its only column that holds no groups."""
@@ -999,7 +990,7 @@ class LinearCDF(NamedTuple):
     @classmethod
     def of(
         cls,
-        statistic: GroupedScores,
+        statistic: Distributions,
         group: int | None,
         ends: tuple[float, float] = (0.0, 1.0),
     ) -> Self:
@@ -1094,7 +1085,7 @@ class LinearCDF(NamedTuple):
         low[np.searchsorted(pooled.scores, self.scores)] = self.low
         return np.stack([low, high], axis=1).ravel()
 
-    def smoothed(self, statistic: GroupedScores, group: int) -> LinearCDF:
+    def smoothed(self, statistic: Distributions, group: int) -> LinearCDF:
         """CDF of the same rows, smoothed by a normal kernel in their log-odds.
 
         The kernel's standard deviation is that of the n log-odds, times n^(-1/3). The
@@ -1145,7 +1136,7 @@ class GroupCDFs(NamedTuple):
     @classmethod
     def of(
         cls,
-        statistic: GroupedScores,
+        statistic: Distributions,
         ends: tuple[float, float] = (0.0, 1.0),
         *,
         smooth: bool = False,
@@ -1322,57 +1313,59 @@ def ends_of(scale: str, scores: Floats) -> tuple[float, float]:
     return float(scores.min()), float(scores.max())
 
 
-def spread_in_bins(histogram: GroupedHistogram) -> GroupedScores:
-    """Scores with the least and the largest score of each bin, as far as it has rows.
+def spread_in_bins(cells: Rows) -> Rows:
+    """Spread the people of each bin over its least and its largest score.
 
-    All other rows of a bin lie in the middle of these two.
+    One has each of these scores, as far as there are people; all others lie in the
+    middle of the two.
     """
-    rows, weights = histogram.rows, histogram.weights
-    lows, highs = histogram.lows, histogram.highs
-    # Of one row; whole weights stay whole.
-    share = weights // rows if weights.dtype.kind == "i" else weights / rows
-    several = lows < highs
-    low = np.where(several, share, weights)
-    middle = np.where(several & (rows > 2), weights - 2 * share, 0)
-    weights = np.concatenate([low, middle, weights - low - middle])
-    scores = np.concatenate([lows, (lows + highs) / 2, highs])
-    codes = np.tile(histogram.codes, 3)
-    filled = weights > 0
-    entries = sort_scores(
-        scores[filled], codes[filled], weights[filled], n_groups=histogram.n_groups
-    )
-    groups: Any = histogram.labels, histogram.names, histogram.min_group_size
-    squares = histogram.at_edges().squares
-    return GroupedScores(*entries, histogram.counts, histogram.totals, squares, *groups)
+    n = np.ones(len(cells), np.int64) if cells.n is None else cells.n
+    low, high, weights = cells.low, cells.high, cells.weight
+    assert low is not None
+    assert high is not None
+    several = low < high
+    first = np.where(several, 1, n)
+    middle = np.where(several & (n > 2), n - 2, 0)
+    parts = np.concatenate([first, middle, n - first - middle])
+    if weights is not None:
+        # Of one person; whole weights stay whole.
+        share = weights // n if weights.dtype.kind == "i" else weights / n
+        first = np.where(several, share, weights)
+        middle = np.where(several & (n > 2), weights - 2 * share, 0)
+        weights = np.concatenate([first, middle, weights - first - middle])
+    groups = replace(cells.groups, codes=np.tile(cells.groups.codes, 3))
+    scores = np.concatenate([low, (low + high) / 2, high])
+    rows = Rows(groups, y_pred=scores, n=parts, weight=weights)
+    return rows[np.flatnonzero(parts)]
 
 
-def distributions(rows: Rows) -> GroupedScores:
+def distributions(rows: Rows) -> Distributions:
     """Score distributions of the groups, of the rows that have a weight.
 
     Whole weights count rows in a fit.
     """
     if rows.weight is not None and not rows.weight.all():
         rows = rows[rows.weight > 0]
-    statistic = rows.statistic(GroupedScores)
+    statistic = Distributions.from_rows(rows)
     if statistic.weights.dtype.kind == "i":
         statistic = replace(statistic, squares=statistic.totals)
     return statistic
 
 
-def tied_shares(statistic: GroupedScores) -> Floats:
+def tied_shares(statistic: Distributions) -> Floats:
     """Share of its group that the rows of each entry have; 0 for a single row."""
     shares = statistic.weights / statistic.totals[statistic.codes]
     one_row = 1 / row_counts(statistic)[statistic.codes]
     return np.where(shares > one_row, shares, 0)
 
 
-def row_counts(statistic: GroupedScores) -> NDArray[Any]:
+def row_counts(statistic: Distributions) -> NDArray[Any]:
     """Rows of each group; whole weights count rows."""
     whole = statistic.weights.dtype.kind == "i"
     return statistic.totals if whole else statistic.counts
 
 
-def has_ties(statistic: GroupedScores) -> bool:
+def has_ties(statistic: Distributions) -> bool:
     """Whether more rows of a group share a score than sampling noise can hide.
 
     Such ties displace the group's CDF by their share of its n rows, sampling by about

@@ -403,7 +403,7 @@ or Groups, default=None
 
         See Also
         --------
-        skfair.frames.grouped_histogram : Counts rows for bounds of metrics.
+        skfair.frames.count_table : Counts rows for metrics, and for bounds of them.
         skfair.metrics.proxy_bounds : Where groups are known by a proxy only, from a
             histogram by cell of the proxy.
 

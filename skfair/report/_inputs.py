@@ -64,8 +64,8 @@ from skfair.metrics._inputs import (
     tip_for_numbers,
 )
 from skfair.report._options import Options
-from skfair.statistics._grouped_confusion import encode_classes
-from skfair.statistics._grouped_scores import mid_ranks as mid_ranks
+from skfair.statistics._distributions import mid_ranks as mid_ranks
+from skfair.statistics._labels import encode_classes
 
 #: Columns by name: of models, or of attributes.
 Named = dict[str, Any]
@@ -372,7 +372,7 @@ def _make_models(
             labels = _recode(predicted[name], rows.classes)[positions]
             models.append(Model(name, own, labels, threshold=None))
         else:
-            models.append(_decide(name, own, rows.totals, options))
+            models.append(_decide(name, own, rows.mass, options))
     return tuple(models)
 
 

@@ -24,7 +24,6 @@ from skfair._utils._text import (
 from skfair._utils._validation import check_choice
 from skfair.groups import Groups, positions_in, sort_labels
 from skfair.metrics import (
-    DCPResult,
     abcc,
     calibration_gap,
     cvar_fairness,
@@ -39,6 +38,7 @@ from skfair.metrics import (
 )
 from skfair.metrics._as_metric import as_metric
 from skfair.metrics._calibration_gap import CalibrationGap, Steps
+from skfair.metrics._dcp import DCP
 from skfair.metrics._inputs import Multigroup
 from skfair.metrics._many_groups import CVaRFairness, MaxGap
 from skfair.metrics._metric import Metric, MetricOfPairs
@@ -54,17 +54,10 @@ from skfair.report._inputs import (
     mid_ranks,
     sizes_of,
 )
-from skfair.statistics import GroupedConfusion, GroupedOutcomes, GroupedScores
-from skfair.statistics._grouped_scores import pooled_ranks
+from skfair.statistics._distributions import Distributions, pooled_ranks
 
-#: Questions whose metrics read a `GroupedScores`.
+#: Questions about numbers.
 _OF_NUMBERS = ("scores", "mean errors", "absolute errors")
-#: Classes of the statistics of the other questions.
-_STATISTICS: Mapping[str, Any] = {
-    "decisions": GroupedOutcomes,
-    "errors": GroupedConfusion,
-    "calibration": Steps,
-}
 #: Level of CVaR fairness, and half the length of the window of MCDP, in a report.
 ALPHA, EPSILON = 0.9, 0.05
 PARAMETERS = {"alpha": ALPHA, "epsilon": EPSILON}
@@ -82,8 +75,7 @@ _MAX_WEIGHTS = 32
 class Sample:
     """Rows of one model and one attribute, and the metrics to compute.
 
-    Metrics of decisions read a `GroupedOutcomes`, of scores and of errors of numbers a
-    `GroupedScores`, of errors a `GroupedConfusion`, and of calibration `Steps`.
+    Metrics of scores read distributions, of calibration `Steps`, all others the rows.
     """
 
     audit: Audit
@@ -160,19 +152,26 @@ class Sample:
     def statistic(self, question: str) -> Any:
         """Return the statistic that metrics of a question read."""
         if question not in self._statistics:
-            kind = _STATISTICS.get(question, GroupedScores)
-            statistic = self.counted(question).statistic(kind)
-            if self.audit.options.scale == "rank" and kind is GroupedScores:
-                statistic = pooled_ranks(statistic)
+            statistic: Any = self.counted(question).grouped()
+            if question == "calibration":
+                statistic = Steps.from_rows(statistic)
+            if question == "scores":
+                statistic = Distributions.from_rows(statistic)
+                if self.audit.options.scale == "rank":
+                    statistic = pooled_ranks(statistic)
             self._statistics[question] = statistic
         return self._statistics[question]
+
+    def statistic_for(self, metric: Metric, question: str) -> Any:
+        """Return what a metric reads: of scores their distributions, or the rows."""
+        if question == "scores" and not metric.compares_distributions:
+            return self.counted(question).grouped()
+        return self.statistic(question)
 
     @cached_property
     def baseline(self) -> tuple[float, list[float] | None]:
         """DCP, and the bounds of it where the search for a certificate ended early."""
-        searched = DCPResult.from_predictions(
-            None, self.statistic("errors"), time_limit=DCP_SECONDS
-        )
+        searched = DCP(time_limit=DCP_SECONDS).search(self.statistic("errors"))
         bounds = None if searched.optimal else [searched.lower, searched.upper]
         return searched.upper, bounds
 
@@ -249,7 +248,7 @@ class Sample:
         grouped = np.flatnonzero(self.groups.codes >= 0)
         values = self._numbers(question)[grouped]
         if self.audit.options.scale == "rank":
-            weights = self.audit.rows.totals
+            weights = self.audit.rows.mass
             values = mid_ranks(values, None if weights is None else weights[grouped])
         distinct, positions = np.unique(values, return_inverse=True)
         totals = _count_rows_in_cells(positions, len(distinct), self.audit, grouped)
@@ -268,12 +267,10 @@ class Sample:
         return means, cells
 
 
-def count_outcomes(
-    audit: Audit, outcomes: NDArray[Any], groups: Groups
-) -> GroupedOutcomes:
-    """Sum outcomes in [0, 1] by group, with numbers and squared weights of rows."""
+def count_outcomes(audit: Audit, outcomes: NDArray[Any], groups: Groups) -> Rows:
+    """Return the rows of groups with outcomes in [0, 1]."""
     rows = replace(audit.rows, groups=groups, y_pred=outcomes.astype(float))
-    return rows.statistic(GroupedOutcomes)
+    return rows.grouped()
 
 
 def _count_rows_in_cells(
@@ -438,7 +435,7 @@ class Measure:
             return self.find(sample)
         metric = self.drawn(sample)
         assert isinstance(metric, MetricOfPairs)
-        return metric.locate(sample.statistic(self.question))
+        return metric.locate(sample.statistic_for(metric, self.question))
 
     def unit_of(self, sample: Sample) -> float:
         """Size of the numbers whose unit the values have; 1 where they have none."""

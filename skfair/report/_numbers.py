@@ -18,7 +18,6 @@ from collections.abc import (
     Sequence,
 )
 from dataclasses import replace
-from itertools import compress
 from math import comb
 from typing import Any
 
@@ -429,14 +428,14 @@ def _compare(sample: Sample, key: str, metric: Metric) -> Comparisons:
 
     Error rates are compared by true label, each of the groups with enough rows of it.
     """
-    observed = _observe(sample, key)
+    observed = _observe(sample, key, metric)
     if MEASURES[key].question != "errors":
         return metric.compare(observed, "band")
     parts = [metric.compare(part, "band") for part in _split_by_label(observed)]
     return join(parts, None) if parts else UNDEFINED
 
 
-def _observe(sample: Sample, key: str) -> Observed:
+def _observe(sample: Sample, key: str, metric: Metric) -> Observed:
     """Return the statistic of a metric, and what its noise depends on."""
     audit, question, sizes = (
         sample.audit,
@@ -452,7 +451,7 @@ def _observe(sample: Sample, key: str) -> Observed:
     if question == "errors":
         sizes = sample.effective_sizes(audit.y_true, len(audit.classes))
         sizes = sizes.reshape(-1, len(audit.classes))
-    return Observed(sample.statistic(question), sizes)
+    return Observed(sample.statistic_for(metric, question), sizes)
 
 
 def _split_by_label(observed: Observed) -> Iterator[Observed]:
@@ -460,13 +459,8 @@ def _split_by_label(observed: Observed) -> Iterator[Observed]:
     statistic, sizes, squares = observed
     for label, enough in enumerate(comparable_cells(statistic).T):
         if enough.any():
-            own = np.arange(len(statistic.classes)) == label
-            of_label = replace(
-                statistic,
-                matrices=statistic.matrices[enough] * own[:, np.newaxis],
-                label_counts=statistic.label_counts[enough] * own,
-                labels=tuple(compress(statistic.labels, enough)),
-            )
+            own = statistic[statistic.y_true == label]
+            of_label = replace(own, groups=keep_labels(own.groups, enough)).grouped()
             yield Observed(of_label, sizes[enough], squares)
 
 

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import skfair
+from skfair._utils._arrays import shares_of_sums
 from skfair._utils._text import label_text, or_none, visible_text
 from skfair.groups import CROSS, rows_by_code
-from skfair.metrics import top_groups
-from skfair.metrics._cvar_fairness import tabulate_gaps
+from skfair.metrics._cvar_fairness import different_groups, tabulate_gaps
 from skfair.metrics._impact_ratios import are_selected, tabulate_ratios
 from skfair.metrics._many_groups import find_gaps
 from skfair.metrics._pairs import Located
@@ -312,8 +312,9 @@ def _groups(sample: Sample) -> list[dict[str, Any]]:
 def _rates(sample: Sample) -> Iterator[Numbers]:
     """Compute base rates, and rates of positive decisions by true class."""
     errors = sample.statistic("errors")
-    rates = np.where(errors.label_counts[..., np.newaxis], errors.confusion, np.nan)
-    shares = {"base_rate": errors.label_frequencies[:, 1]}
+    confusion = shares_of_sums(errors.matrices)
+    rates = np.where(errors.label_counts[..., np.newaxis], confusion, np.nan)
+    shares = {"base_rate": shares_of_sums(errors.matrices.sum(axis=2))[:, 1]}
     if sample.model.decides:
         shares["true_positive_rate"] = rates[:, 1, 1]
         shares["false_positive_rate"] = rates[:, 0, 1]
@@ -325,12 +326,14 @@ def _selections(sample: Sample) -> list[dict[str, Any]]:
     """Compute the selection rate of each group, and whether it differs."""
     options = sample.audit.options
     positions = tuple(range(sample.statistic("decisions").n_groups))
-    selected = replace(sample.statistic("decisions"), labels=positions, names=())
+    decisions = sample.statistic("decisions")
+    groups = replace(decisions.groups, labels=positions, names=())
+    selected = decisions.with_groups(groups)
     gaps = find_gaps(selected, "uniform")
     table = tabulate_gaps(gaps, ALPHA, True, options.confidence_level).sort_index()
     differs = None
     if not sample.audit.weighted and sample.comparable:
-        differs = set(top_groups(None, selected).index)
+        differs = set(different_groups(selected).index)
     average = float(selected.means.mean())
     return [
         {
@@ -360,7 +363,7 @@ def _impact_ratios(sample: Sample) -> list[dict[str, Any]]:
         values["scoring"] = model.y_score
     tables = []
     for kind, of_rows in values.items():
-        chosen = are_selected(of_rows, kind, None, audit.rows.totals)
+        chosen = are_selected(of_rows, kind, None, audit.rows.mass)
         outcomes = count_outcomes(audit, chosen, groups)
         level = options.confidence_level
         table = tabulate_ratios("group", outcomes, 0, 0.0, level)

@@ -8,21 +8,9 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from skfair.frames import (
-    grouped_calibration,
-    grouped_confusion,
-    grouped_histogram,
-    grouped_outcomes,
-    grouped_scores,
-)
-from skfair.metrics import mcdp, metric_bounds
-from skfair.statistics import (
-    GroupedCalibration,
-    GroupedConfusion,
-    GroupedHistogram,
-    GroupedOutcomes,
-    GroupedScores,
-)
+from skfair.frames import count_table
+from skfair.metrics import calibration_gap, mcdp, metric_bounds
+from skfair.statistics import CountTable
 
 # narwhals says that Dask will need a package of its own.
 pytestmark = pytest.mark.filterwarnings("ignore:Dask support is moving:FutureWarning")
@@ -80,18 +68,10 @@ def frame(request, table_in):
 
 
 def assert_same(found, expected):
-    if isinstance(expected, GroupedCalibration):
-        assert_same(found.positive, expected.positive)
-        assert_same(found.negative, expected.negative)
-        return
     assert found.labels == expected.labels
     assert [*map(type, found.labels)] == [*map(type, expected.labels)]
-    assert found.n_groups == expected.n_groups
-    for name, value in vars(expected).items():
-        if isinstance(value, np.ndarray):
-            np.testing.assert_array_equal(getattr(found, name), value, err_msg=name)
-        elif name != "names" and not name.startswith("_"):
-            assert getattr(found, name) == value
+    found, expected = (each.to_frame() for each in (found, expected))
+    pd.testing.assert_frame_equal(found, expected, check_names=False, rtol=0, atol=0)
 
 
 SENSITIVE = [pytest.param("race", marks=pytest.mark.slow), ["sex", "old"]]
@@ -108,22 +88,21 @@ def test_statistics_are_those_of_the_rows(frame, sensitive, weight):
         "sample_weight": None if weight is None else DATA[weight].to_numpy(),
     }
     scores = DATA["score"].to_numpy()
-    found = grouped_scores(frame, y_score="score", **columns)
-    assert_same(found, GroupedScores.from_scores(scores, **rows))
-    found = grouped_histogram(frame, y_score="score", n_bins=256, **columns)
-    assert_same(found, GroupedHistogram.from_scores(scores, n_bins=256, **rows))
+    found = count_table(frame, y_pred="score", **columns)
+    assert_same(found, CountTable.from_rows(None, scores, **rows))
+    found = count_table(frame, y_pred="score", n_bins=256, **columns)
+    assert_same(found, CountTable.from_rows(None, scores, n_bins=256, **rows))
     assert found.names == (
         (sensitive,) if isinstance(sensitive, str) else (*sensitive,)
     )
-    found = grouped_confusion(frame, y_true="y", y_pred="y", **columns)
+    found = count_table(frame, y_true="y", y_pred="y", **columns)
     y_true = DATA["y"].to_numpy()
-    assert_same(found, GroupedConfusion.from_predictions(y_true, y_true, **rows))
-    found = grouped_outcomes(frame, y_pred="hired", pos_label="yes", **columns)
-    hired = (DATA["hired"] == "yes").to_numpy()
-    assert_same(found, GroupedOutcomes.from_outcomes(hired, **rows))
-    labels = {"y_true": "hired", "pos_label": "yes"}
-    found = grouped_calibration(frame, y_score="score", n_bins=256, **labels, **columns)
-    of_rows = GroupedCalibration.from_scores(hired, scores, n_bins=256, **rows)
+    assert_same(found, CountTable.from_rows(y_true, y_true, **rows))
+    found = count_table(frame, y_pred="hired", control_features="race", **columns)
+    hired, strata = DATA["hired"].to_numpy(), {"control_features": DATA["race"]}
+    assert_same(found, CountTable.from_rows(None, hired, **strata, **rows))
+    found = count_table(frame, y_true="hired", y_pred="score", n_bins=256, **columns)
+    of_rows = CountTable.from_rows(hired, scores, n_bins=256, **rows)
     assert_same(found, of_rows)
 
 
@@ -132,7 +111,7 @@ def test_statistics_are_those_of_the_rows(frame, sensitive, weight):
 )
 @pytest.mark.parametrize("weight", WEIGHT)
 def test_bounds_contain_the_value(frame, weight, multigroup):
-    columns = {"y_score": "score", "sensitive_features": "sex", "sample_weight": weight}
+    columns = {"y_pred": "score", "sensitive_features": "sex", "sample_weight": weight}
     value = mcdp(
         None,
         DATA["score"].to_numpy(),
@@ -140,9 +119,9 @@ def test_bounds_contain_the_value(frame, weight, multigroup):
         sample_weight=None if weight is None else DATA[weight].to_numpy(),
         multigroup=multigroup,
     )
-    statistic = grouped_scores(frame, **columns)
+    statistic = count_table(frame, **columns)
     assert mcdp(None, statistic, multigroup=multigroup) == value
-    histogram = grouped_histogram(frame, **columns)
+    histogram = count_table(frame, **columns, n_bins=2**16)
     found = metric_bounds(mcdp, histogram, multigroup=multigroup)
     assert found.lower <= value <= found.upper
     assert found.width < 0.002
@@ -154,18 +133,21 @@ def test_weights_that_are_no_whole_numbers(engine, table_in):
     tenth = DATA.with_columns(weight=pl.col("weight") / 10)
     columns = {"sensitive_features": "sex", "sample_weight": "weight"}
     frame = table_in(engine, tenth)
-    found = grouped_histogram(frame, y_score="score", n_bins=64, **columns)
-    expected = GroupedHistogram.from_scores(
+    found = count_table(frame, y_pred="score", n_bins=64, **columns)
+    expected = CountTable.from_rows(
+        None,
         DATA["score"].to_numpy(),
         sensitive_features=DATA["sex"].to_numpy(),
         sample_weight=tenth["weight"].to_numpy(),
         n_bins=64,
     )
-    for name in "weights", "squares":
-        values = getattr(found, name)
-        np.testing.assert_allclose(values, getattr(expected, name), rtol=1e-13)
-    for name in "codes", "bins", "rows", "lows", "highs", "counts":
-        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+    found, expected = found.to_frame(), expected.to_frame()
+    sums = ["weight", "weight_squared"]
+    pd.testing.assert_frame_equal(
+        found[sums], expected[sums], check_names=False, rtol=1e-13
+    )
+    others = found.drop(columns=sums), expected.drop(columns=sums)
+    pd.testing.assert_frame_equal(*others, check_names=False, rtol=0, atol=0)
 
 
 @pytest.mark.slow
@@ -177,18 +159,18 @@ def test_scores_that_are_no_probabilities(engine, weight, table_in):
     """Among them are the numbers that stand for faults of rows."""
     data = DATA.with_columns(score=(pl.col("score") * 8 - 6).round(1))
     assert data["score"].is_in([-2.0, -3.0, -4.0, -5.0, -6.0]).sum() > 100
-    frame, scale = table_in(engine, data), {"scale": "rank"}
+    frame = table_in(engine, data)
     columns = {"sensitive_features": "sex", "sample_weight": weight}
-    found = grouped_scores(frame, y_score="score", **columns, **scale)
-    expected = GroupedScores.from_scores(
+    found = count_table(frame, y_pred="score", **columns)
+    expected = CountTable.from_rows(
+        None,
         data["score"].to_numpy(),
         sensitive_features=data["sex"].to_numpy(),
         sample_weight=None if weight is None else data[weight].to_numpy(),
-        **scale,
     )
     assert_same(found, expected)
     with pytest.raises(ValueError, match=r"values outside \[0, 1\], from -6.0 to 2.0"):
-        grouped_scores(frame, y_score="score", **columns)
+        count_table(frame, y_pred="score", n_bins=4, **columns)
     for value, fault in (
         (float("-inf"), "1 values outside the finite"),
         (None, "1 NULL"),
@@ -198,26 +180,27 @@ def test_scores_that_are_no_probabilities(engine, weight, table_in):
         frame = table_in(engine, data.with_columns(score=broken))
         fault = "1 (NULL|NaN)" if value is None else fault
         with pytest.raises(ValueError, match=f"'score' has {fault}"):
-            grouped_scores(frame, y_score="score", **columns, **scale)
+            count_table(frame, y_pred="score", **columns)
 
 
 def test_cells_of_a_query_of_the_user():
     """The query that the documentation of `from_cells` shows."""
     duckdb = pytest.importorskip("duckdb", reason="needs the extra duckdb")
-    text = inspect.getdoc(GroupedHistogram.from_cells)
+    text = inspect.getdoc(CountTable.from_cells)
     query = re.search(r"SELECT sex.*GROUP BY 1, 2", text, re.DOTALL)[0]
     connection = duckdb.connect()
     connection.register("people", DATA.filter(pl.col("score").is_between(0, 1)))
-    found = GroupedHistogram.from_cells(connection.sql(query).df())
-    expected = grouped_histogram(
+    found = CountTable.from_cells(connection.sql(query).df())
+    expected = count_table(
         DATA.filter(pl.col("score").is_between(0, 1)),
-        y_score="score",
+        y_pred="score",
         sensitive_features="sex",
+        n_bins=2**16,
     )
     assert_same(found, expected)
     connection.register("people", DATA)
     with pytest.raises(ValueError, match="no bin for 2 rows"):
-        GroupedHistogram.from_cells(connection.sql(query).df())
+        CountTable.from_cells(connection.sql(query).df())
 
 
 def test_many_groups_of_duckdb():
@@ -226,11 +209,11 @@ def test_many_groups_of_duckdb():
         "SELECT i / 999 AS score, i % 300 AS a, i // 2 AS b FROM range(1000) rows (i)"
     )
     for columns in ["a"], ["a", "b"]:
-        found = grouped_histogram(
-            rows, y_score="score", sensitive_features=columns, n_bins=2**20
+        found = count_table(
+            rows, y_pred="score", sensitive_features=columns, n_bins=2**20
         )
-        assert found.rows.sum() == 1000
-        assert found.n_groups == (300 if columns == ["a"] else 1000)
+        assert found.counts.sum() == 1000
+        assert len(found.labels) == (300 if columns == ["a"] else 1000)
 
 
 FAULTS = {
@@ -267,42 +250,49 @@ def test_rows_that_cannot_be_counted(engine, fault, table_in):
     columns = {"sensitive_features": "sex", "sample_weight": "weight"}
     if fault == "label":
         with pytest.raises(ValueError, match=message):
-            grouped_confusion(frame, y_true="y", y_pred="y", **columns)
+            count_table(frame, y_true="y", y_pred="y", **columns)
     else:
         with pytest.raises(ValueError, match=message):
-            grouped_histogram(frame, y_score="score", **columns)
+            count_table(frame, y_pred="score", n_bins=4, **columns)
     with pytest.raises(ValueError, match=message):
-        grouped_calibration(frame, y_true="y", y_score="score", **columns)
+        count_table(frame, y_true="y", y_pred="score", n_bins=4, **columns)
 
 
 def test_labels_of_calibration():
-    """Labels of -1 and 1, and of one class; others are refused."""
-    columns = {"y_score": "score", "sensitive_features": "sex"}
+    """Labels of -1 and 1, of text, and of one class; others are refused."""
+    columns = {"y_pred": "score", "sensitive_features": "sex", "n_bins": 256}
     signed = DATA.with_columns(y=2 * pl.col("y") - 1)
-    expected = grouped_calibration(DATA, y_true="y", **columns)
-    assert_same(grouped_calibration(signed, y_true="y", **columns), expected)
-    none = grouped_calibration(DATA.with_columns(y=0), y_true="y", **columns)
-    assert none.positive.counts.tolist() == [0, 0, 0]
-    assert none.counts.tolist() == expected.counts.tolist()
+    expected = metric_bounds(calibration_gap, count_table(DATA, y_true="y", **columns))
+    found = metric_bounds(calibration_gap, count_table(signed, y_true="y", **columns))
+    assert found == expected
+    hired = count_table(DATA, y_true="hired", **columns)
+    assert metric_bounds(calibration_gap, hired, pos_label="yes").width < 0.02
     with pytest.raises(ValueError, match="pos_label must say which"):
-        grouped_calibration(DATA, y_true="hired", **columns)
+        metric_bounds(calibration_gap, hired)
+    race = count_table(DATA, y_true="race", **columns)
     with pytest.raises(ValueError, match="at most two labels"):
-        grouped_calibration(DATA, y_true="race", pos_label=1, **columns)
+        metric_bounds(calibration_gap, race, pos_label=1)
+    with pytest.raises(ValueError, match="must have true labels"):
+        metric_bounds(calibration_gap, count_table(DATA, **columns))
 
 
 @pytest.mark.parametrize("engine", MOST_ENGINES)
 def test_no_rows(engine, table_in):
     frame = table_in(engine, DATA.head(0))
     with pytest.raises(ValueError, match="frame has 0 rows"):
-        grouped_scores(frame, y_score="score", sensitive_features="sex")
+        count_table(frame, y_pred="score", sensitive_features="sex")
 
 
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        ({"y_score": "scores"}, ValueError, "got 'scores'; it has 'score', 'sex'"),
-        ({"y_score": 3}, TypeError, "y_score must name a column, got 3"),
-        ({"y_score": "hired"}, TypeError, "y_score='hired' must be of numbers, got S"),
+        ({"y_pred": "scores"}, ValueError, "got 'scores'; it has 'score', 'sex'"),
+        ({"y_pred": 3}, TypeError, "y_pred must name a column, got 3"),
+        (
+            {"y_pred": "hired", "n_bins": 4},
+            TypeError,
+            "y_pred='hired' must be of numbers, got S",
+        ),
         ({"sensitive_features": []}, TypeError, "name of a column or a list of names"),
         ({"sensitive_features": ["sex", "sex"]}, ValueError, "must be distinct"),
         ({"sensitive_features": ["sex", 1]}, TypeError, "must name a column, got 1"),
@@ -312,10 +302,10 @@ def test_no_rows(engine, table_in):
     ],
 )
 def test_broken_arguments(change, error, message):
-    given = {"frame": DATA, "y_score": "score", "sensitive_features": "sex"}
+    given = {"frame": DATA, "y_pred": "score", "sensitive_features": "sex"}
     given |= change
     with pytest.raises(error, match=message):
-        grouped_histogram(given.pop("frame"), **given)
+        count_table(given.pop("frame"), **given)
 
 
 def test_other_types():
@@ -329,8 +319,8 @@ def test_other_types():
         }
     )
     for score in "score", "flag":
-        found = grouped_scores(
-            frame, y_score=score, sensitive_features="size", sample_weight="weight"
+        found = count_table(
+            frame, y_pred=score, sensitive_features="size", sample_weight="weight"
         )
         assert found.labels == ("S", "M", "L")
         assert found.counts.tolist() == [2, 0, 2]
@@ -339,5 +329,5 @@ def test_other_types():
         {"s": [0.1, 0.2], "size": pl.Series(["L", "S"], dtype=pl.Enum(["S", "M", "L"]))}
     )
     for container in ordered, ordered.lazy():
-        found = grouped_scores(container, y_score="s", sensitive_features="size")
+        found = count_table(container, y_pred="s", sensitive_features="size")
         assert found.labels == ("S", "M", "L")

@@ -10,6 +10,7 @@ import numpy as np
 from golden_results import Chance, Drawn, End, Table
 
 from skfair import frames
+from skfair.groups import encode_groups
 from skfair.inspection import ExplainedGapResult
 from skfair.metrics import (
     BootstrapResult,
@@ -27,14 +28,7 @@ from skfair.metrics import (
     WorstSubgroupResult,
 )
 from skfair.monitoring import FairnessMonitor
-from skfair.statistics import (
-    GroupedCalibration,
-    GroupedConfusion,
-    GroupedHistogram,
-    GroupedOutcomes,
-    GroupedScores,
-    sum_statistics,
-)
+from skfair.statistics import CountTable, sum_tables
 
 
 def with_options(metric, **options):
@@ -42,52 +36,64 @@ def with_options(metric, **options):
     return partial(metric, **options) if options else metric
 
 
-# Statistics of rows.
+# Tables of rows. What is recorded of one depends on what it counts.
+
+
+def counted_as(kind, table):
+    table.kind = kind
+    return table
+
+
+def count(y_true, y_pred, groups, weights, **options):
+    return CountTable.from_rows(
+        y_true, y_pred, sensitive_features=groups, sample_weight=weights, **options
+    )
 
 
 def count_scores(y_score, groups, scale="probability", weights=None):
-    return GroupedScores.from_scores(
-        y_score, sensitive_features=groups, scale=scale, sample_weight=weights
-    )
+    return counted_as("sizes", count(None, y_score, groups, weights))
 
 
 def read_counts(y_score, groups, counts, weights=None, scale="probability"):
     """Take an aggregate: distinct scores of groups with their numbers of rows."""
-    return GroupedScores.from_counts(
-        y_score,
-        sensitive_features=groups,
-        n_rows=counts,
-        total_weight=weights,
-        scale=scale,
-    )
+    each = None if weights is None else weights / counts
+    return count(None, y_score, groups, each, counts=counts)
 
 
 def count_bins(y_score, groups, n_bins, weights=None):
-    return GroupedHistogram.from_scores(
-        y_score, sensitive_features=groups, n_bins=n_bins, sample_weight=weights
-    )
+    return counted_as("sizes", count(None, y_score, groups, weights, n_bins=n_bins))
 
 
 def count_bins_by_label(y_true, y_score, groups, n_bins, weights=None):
-    return GroupedCalibration.from_scores(
-        y_true, y_score, sensitive_features=groups, n_bins=n_bins, sample_weight=weights
-    )
+    return counted_as("sizes", count(y_true, y_score, groups, weights, n_bins=n_bins))
 
 
-def count_outcomes(outcomes, groups, mask=None, weights=None):
-    return GroupedOutcomes.from_outcomes(
-        outcomes, sensitive_features=groups, mask=mask, sample_weight=weights
-    )
+def count_outcomes(outcomes, groups, weights=None):
+    return counted_as("outcomes", count(None, outcomes, groups, weights))
+
+
+def count_decisions_on_positive(y_pred, groups, positive, weights=None):
+    """Count the decisions on the truly positive rows."""
+    weights = None if weights is None else weights[positive]
+    groups = encode_groups(groups)[positive]
+    true = np.ones(positive.sum(), int)
+    return counted_as("outcomes", count(true, y_pred[positive], groups, weights))
+
+
+def count_labels_of_chosen(y_true, groups, chosen, weights=None):
+    """Count the true labels of the rows with the positive decision."""
+    weights = None if weights is None else weights[chosen]
+    groups = encode_groups(groups)[chosen]
+    predicted = np.ones(chosen.sum(), int)
+    return counted_as("labels", count(y_true[chosen], predicted, groups, weights))
 
 
 def count_confusion(y_true, y_pred, groups, weights=None):
-    return GroupedConfusion.from_predictions(
-        y_true, y_pred, sensitive_features=groups, sample_weight=weights
-    )
+    return counted_as("confusion", count(y_true, y_pred, groups, weights))
 
 
-def add(statistics):
-    return sum_statistics(list(statistics))
+def add(tables):
+    return sum_tables(list(tables))
 
 
 def written(statistic):
@@ -104,22 +110,79 @@ def at_edges(histogram):
     return histogram.at_edges()
 
 
-def cumulative(statistic, group):
-    return statistic.cdf(group)
+def cumulative(table, group):
+    frame = table.to_frame().reset_index()
+    if group is not None:
+        frame = frame[frame["group"] == table.labels[group]]
+    mass = frame["weight"] if "weight" in frame else frame["n"]
+    sums = mass.groupby(frame["y_pred"]).sum()
+    return sums.index.to_numpy(), (sums.cumsum() / sums.sum()).to_numpy()
 
 
-def sizes(statistic):
+def sizes(table):
     """Labels, numbers of rows, and total weights."""
-    return [list(statistic.labels), statistic.counts, statistic.totals]
+    return [list(table.labels), table.counts, table.totals]
 
 
-# Statistics of columns of a table, on any engine.
+def outcomes(table, name="y_pred"):
+    """Labels, numbers of rows, total weights, and sums of outcomes and of squares."""
+    frame, codes = table.to_frame(), {label: i for i, label in enumerate(table.labels)}
+    codes = [codes[label] for label in frame.index]
+    n = frame["n"].to_numpy()
+    weighted = "weight" in frame
+    mass = frame["weight"].to_numpy() if weighted else n
+    squares = frame["weight_squared"].to_numpy() if weighted else n
+    values = frame[name].replace({"yes": 1, "no": 0}).to_numpy().astype(float)
+    sums, squares = (
+        np.bincount(codes, x, len(table.labels)) for x in (mass * values, squares)
+    )
+    return [*sizes(table), sums, squares]
 
-frame_scores = frames.grouped_scores
-frame_bins = frames.grouped_histogram
-frame_bins_by_label = frames.grouped_calibration
-frame_outcomes = frames.grouped_outcomes
-frame_confusion = frames.grouped_confusion
+
+def confusion(table):
+    """Labels, numbers of rows, total weights, classes and confusion matrices."""
+    frame = table.to_frame()
+    classes = sorted({*frame["y_true"], *frame["y_pred"]})
+    matrices = np.zeros((len(table.labels), len(classes), len(classes)))
+    mass = frame["weight"] if "weight" in frame else frame["n"]
+    for label, true, predicted, weight in zip(
+        frame.index, frame["y_true"], frame["y_pred"], mass, strict=True
+    ):
+        cell = table.labels.index(label), classes.index(true), classes.index(predicted)
+        matrices[cell] += weight
+    totals = matrices.sum(axis=2, keepdims=True)
+    shares = np.divide(matrices, totals, out=np.zeros_like(matrices), where=totals > 0)
+    return [*sizes(table), classes, shares]
+
+
+CONTENT = {
+    "sizes": sizes,
+    "outcomes": outcomes,
+    "labels": partial(outcomes, name="y_true"),
+    "confusion": confusion,
+}
+
+
+# Tables of columns, on any engine.
+
+
+def frame_scores(frame, *, y_score, scale="probability", **columns):
+    return counted_as("sizes", frames.count_table(frame, y_pred=y_score, **columns))
+
+
+def frame_bins(frame, *, y_score, **columns):
+    return counted_as("sizes", frames.count_table(frame, y_pred=y_score, **columns))
+
+
+frame_bins_by_label = frame_bins
+
+
+def frame_outcomes(frame, *, pos_label=None, **columns):
+    return counted_as("outcomes", frames.count_table(frame, **columns))
+
+
+def frame_confusion(frame, **columns):
+    return counted_as("confusion", frames.count_table(frame, **columns))
 
 
 # Monitors.
@@ -318,21 +381,7 @@ READ = {
     WorstSubgroupResult: _of_subgroup,
     ExplainedGapResult: _of_explained_gap,
     FairnessMonitor: looks,
-    GroupedScores: sizes,
-    GroupedHistogram: sizes,
-    GroupedCalibration: sizes,
-    GroupedConfusion: lambda result: [
-        *sizes(result),
-        list(result.classes),
-        result.confusion,
-    ],
-    GroupedOutcomes: lambda result: [
-        list(result.labels),
-        result.counts,
-        result.totals,
-        result.sums,
-        result.squares,
-    ],
+    CountTable: lambda table: CONTENT[getattr(table, "kind", "sizes")](table),
 }
 
 

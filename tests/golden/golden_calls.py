@@ -1032,12 +1032,16 @@ def decisions_in(rows):
 
 def hits_in(rows):
     weights = rows.weights
-    return names.count_outcomes(rows.y_pred, rows.groups, rows.y_true == 1, weights)
+    positive = rows.y_true == 1
+    return names.count_decisions_on_positive(
+        rows.y_pred, rows.groups, positive, weights
+    )
 
 
 def truths_in(rows):
     weights = rows.weights
-    return names.count_outcomes(rows.y_true, rows.groups, rows.y_pred == 1, weights)
+    chosen = rows.y_pred == 1
+    return names.count_labels_of_chosen(rows.y_true, rows.groups, chosen, weights)
 
 
 def confusion_in(rows):
@@ -1345,7 +1349,7 @@ COUNTED = {
     "text outcomes": (
         names.frame_outcomes,
         {"y_pred": "verdict", "pos_label": "yes"},
-        metrics.demographic_parity_difference,
+        partial(metrics.demographic_parity_difference, pos_label="yes"),
     ),
     "confusion": (
         names.frame_confusion,

@@ -4,7 +4,7 @@ from sklearn.linear_model import LinearRegression
 
 from skfair.inspection import CDFGapDisplay
 from skfair.metrics import mcdp
-from skfair.statistics import GroupedScores
+from skfair.statistics import CountTable
 
 draw = CDFGapDisplay.from_predictions
 
@@ -138,12 +138,12 @@ def test_bands_of_weighted_rows(legend_texts, scored):
     mine = weights[sex == "F"]
     effective = mine.sum() ** 2 / (mine**2).sum()
     assert f"effective {effective:.0f})" in legend_texts(display.ax_)[0]
-    statistic = GroupedScores.from_scores(
-        y_score, sensitive_features=sex, sample_weight=weights
+    statistic = CountTable.from_rows(
+        None, y_score, sensitive_features=sex, sample_weight=weights
     )
     assert draw(None, statistic).bands_ is None
-    with pytest.raises(ValueError, match="statistic of weighted rows"):
-        draw(None, statistic, confidence_level=0.95)
+    draw(None, statistic, confidence_level=0.95)
+    assert f"effective {effective:.0f})" in legend_texts(display.ax_)[0]
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from skfair.inspection import (
 )
 from skfair.inspection._display import responses_of
 from skfair.metrics import mcdp
-from skfair.statistics import GroupedScores
+from skfair.statistics import CountTable
 
 
 @pytest.fixture(
@@ -116,7 +116,7 @@ def test_given_axes_are_used_and_plot_returns_self(display_class, scored):
 
 def test_statistic_in_place_of_rows(display_class, scored):
     _, y_score, sex = scored
-    statistic = GroupedScores.from_scores(y_score, sensitive_features=sex)
+    statistic = CountTable.from_rows(None, y_score, sensitive_features=sex)
     ours = quick(display_class)(None, statistic)
     expected = quick(display_class)(None, y_score, sensitive_features=sex)
     for left, right in zip(pictures(ours), pictures(expected), strict=True):

@@ -3,7 +3,7 @@ import pytest
 
 from skfair.inspection import MADDDisplay
 from skfair.metrics import madd, madd_optimal_bandwidth, permutation_test
-from skfair.statistics import GroupedScores
+from skfair.statistics import CountTable
 
 draw = MADDDisplay.from_predictions
 
@@ -87,10 +87,17 @@ def test_bad_n_permutations(scored, n_permutations):
         )
 
 
-def test_statistic_has_no_rows_to_permute(scored):
-    statistic = GroupedScores.from_scores(scored[1], sensitive_features=scored[2])
-    with pytest.raises(ValueError, match="n_permutations must be 0"):
-        draw(None, statistic)
+def test_tables_are_permuted_without_weights(scored):
+    _, y_score, groups = scored
+    rows = {"sensitive_features": groups, "sample_weight": np.full(len(groups), 2)}
+    weighted = CountTable.from_rows(None, y_score, **rows)
+    with pytest.raises(ValueError, match="people without sample weights"):
+        draw(None, weighted)
+    table = CountTable.from_rows(None, y_score, sensitive_features=groups)
+    display = draw(None, table, n_permutations=9, random_state=0)
+    assert len(display.null_distribution) == 9
+    expected = draw(None, y_score, sensitive_features=groups, n_permutations=0)
+    assert display.result.value == expected.result.value
 
 
 def test_one_axes_are_not_enough(scored):

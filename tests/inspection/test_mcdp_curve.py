@@ -1,9 +1,11 @@
+from functools import partial
+
 import numpy as np
 import pytest
 
 from skfair.inspection import MCDPCurveDisplay
 from skfair.metrics import mcdp, mcdp_curve
-from skfair.statistics import GroupedScores
+from skfair.statistics import CountTable
 
 draw = MCDPCurveDisplay.from_predictions
 
@@ -96,9 +98,10 @@ def test_band_holds_at_every_epsilon(scored):
     assert MCDPCurveDisplay.from_predictions(y_true, y_score, **rows).band_ is None
 
 
-def test_band_needs_effective_sizes(scored):
+def test_bands_of_a_table_are_those_of_the_rows(scored):
     _, y_score, groups = scored
     weighted = {"sensitive_features": groups, "sample_weight": np.full(len(groups), 2)}
-    statistic = GroupedScores.from_scores(y_score, **weighted)
-    with pytest.raises(ValueError, match="effective group sizes"):
-        MCDPCurveDisplay.from_predictions(None, statistic, confidence_level=0.9)
+    table = CountTable.from_rows(None, y_score, **weighted)
+    draw = partial(MCDPCurveDisplay.from_predictions, None, confidence_level=0.9)
+    of_table, of_rows = draw(table), draw(y_score, **weighted)
+    assert of_table.effective_sizes.tolist() == of_rows.effective_sizes.tolist()

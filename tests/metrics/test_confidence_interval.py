@@ -23,7 +23,7 @@ from skfair.metrics import (
     mcdp,
 )
 from skfair.metrics._quantiles import flat_tail
-from skfair.statistics import GroupedOutcomes, GroupedScores
+from skfair.statistics import CountTable
 
 METRICS = {
     "mcdp": mcdp,
@@ -243,8 +243,8 @@ def of_hits(metric, sizes, hits):
     values = np.repeat([0, 0, 1, 1], np.concatenate([sizes - hits, hits]))
     groups = np.repeat([0, 1, 0, 1], np.concatenate([sizes - hits, hits]))
     if getattr(metric, "func", metric) in (mcdp, abcc, madd):
-        return GroupedScores.from_scores(values, sensitive_features=groups)
-    return GroupedOutcomes.from_outcomes(values, sensitive_features=groups)
+        return CountTable.from_rows(None, values, sensitive_features=groups)
+    return CountTable.from_rows(None, values, sensitive_features=groups)
 
 
 @pytest.mark.parametrize("multigroup", ["pairwise", "pooled"])
@@ -319,19 +319,22 @@ def test_the_unit_of_weights_does_not_matter(name, factors):
         assert getattr(found, end) == pytest.approx(getattr(expected, end), abs=1e-9)
 
 
-def test_statistics_of_weighted_rows_are_refused():
+def test_tables_of_weighted_rows_have_their_intervals():
     _, scores, groups = draw()
     weighted = {"sensitive_features": groups, "sample_weight": np.full(600, 2)}
-    statistic = GroupedScores.from_scores(scores, **weighted)
-    with pytest.raises(ValueError, match="without sample weights"):
-        confidence_interval(mcdp, None, statistic)
+    statistic = CountTable.from_rows(None, scores, **weighted)
+    found = confidence_interval(mcdp, None, statistic)
+    expected = confidence_interval(mcdp, None, scores, **weighted)
+    assert (found.lower, found.upper) == pytest.approx((expected.lower, expected.upper))
     # Weights that only add up to the numbers of rows are weights, too.
-    even = {"sensitive_features": [0, 0, 1, 1], "sample_weight": [0.5, 1.5] * 2}
-    statistic = GroupedScores.from_scores(scores[:4], **even)
-    with pytest.raises(ValueError, match="without sample weights"):
-        confidence_interval(mcdp, None, statistic)
-    with pytest.raises(ValueError, match="sample_weight must be None"):
-        confidence_interval(mcdp, None, scores, method="finite_sample", **weighted)
+    even = {"sensitive_features": groups, "sample_weight": np.tile([0.5, 1.5], 300)}
+    statistic = CountTable.from_rows(None, scores, **even)
+    found = confidence_interval(mcdp, None, statistic)
+    expected = confidence_interval(mcdp, None, scores, **even)
+    assert (found.lower, found.upper) == pytest.approx((expected.lower, expected.upper))
+    for given, rows in ((scores, weighted), (statistic, {})):
+        with pytest.raises(ValueError, match="sample_weight must be None"):
+            confidence_interval(mcdp, None, given, method="finite_sample", **rows)
 
 
 @pytest.mark.parametrize("name", METRICS)
@@ -521,7 +524,7 @@ def test_bad_input():
                 y_score,
                 sensitive_features=groups,
             )
-    statistic = GroupedScores.from_scores(y_score, sensitive_features=groups)
+    statistic = CountTable.from_rows(None, y_score, sensitive_features=groups)
     with pytest.raises(ValueError, match="control_features must be None where"):
         confidence_interval(mcdp, None, statistic, control_features=strata)
 

@@ -45,7 +45,7 @@ from skfair.metrics import (
     values_by_class,
     values_by_stratum,
 )
-from skfair.statistics import GroupedScores
+from skfair.statistics import CountTable
 
 N = 90
 # Groups of few rows of a label: their values are nan in both.
@@ -354,10 +354,10 @@ def test_counts_may_be_whole_floats():
         assert value == 0.25
 
 
-def test_counts_are_refused_beside_a_statistic_and_as_an_option():
+def test_counts_are_refused_beside_a_table_and_as_an_option():
     _, scores, rows, _, counts = table_of("scores")
     groups = rows["sensitive_features"]
-    statistic = GroupedScores.from_scores(scores, sensitive_features=groups)
+    statistic = CountTable.from_rows(None, scores, sensitive_features=groups)
     for evaluate in (
         mcdp,
         partial(permutation_test, mcdp),
@@ -365,7 +365,7 @@ def test_counts_are_refused_beside_a_statistic_and_as_an_option():
         partial(confidence_interval, mcdp),
         partial(certify, mcdp, at_most=0.5),
     ):
-        with pytest.raises(ValueError, match="counts must be None where a statistic"):
+        with pytest.raises(ValueError, match="counts must be None where a table"):
             evaluate(None, statistic, counts=counts)
     with pytest.raises(ValueError, match="counts must be given beside"):
         permutation_test(

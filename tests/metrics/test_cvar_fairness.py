@@ -10,7 +10,7 @@ from skfair.metrics import (
     cvar_fairness_report,
     max_gap,
 )
-from skfair.statistics import GroupedOutcomes
+from skfair.statistics import CountTable
 
 group_sizes = st.lists(
     st.integers(1, 9).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n))),
@@ -26,7 +26,7 @@ def statistic_of(groups):
     """Statistic of groups given as (number of rows, number of hits)."""
     outcomes = np.concatenate([np.arange(n) < k for n, k in groups])
     codes = np.repeat(np.arange(len(groups)), [n for n, _ in groups])
-    return GroupedOutcomes.from_outcomes(outcomes, sensitive_features=codes)
+    return CountTable.from_rows(None, outcomes, sensitive_features=codes)
 
 
 def gaps_of(groups, weights):

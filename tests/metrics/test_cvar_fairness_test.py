@@ -18,7 +18,7 @@ from skfair.metrics import (
     permutation_test,
     rate_variance,
 )
-from skfair.statistics import GroupedOutcomes
+from skfair.statistics import CountTable
 
 OPTIONS = {"alpha": 0.5, "epsilon": 0.3, "random_state": 0}
 
@@ -105,7 +105,7 @@ def test_decision_of_algorithm_1(epsilon):
 def test_statistic_stands_for_rows_and_seed_for_result():
     generator = np.random.default_rng(0)
     groups, y_pred = generator.integers(0, 9, 100), generator.integers(0, 2, 100)
-    statistic = GroupedOutcomes.from_outcomes(y_pred, sensitive_features=groups)
+    statistic = CountTable.from_rows(None, y_pred, sensitive_features=groups)
     one = cvar_fairness_test(None, y_pred, sensitive_features=groups, **OPTIONS)
     two = cvar_fairness_test(None, statistic, **OPTIONS)
     np.testing.assert_array_equal(one.null_distribution, two.null_distribution)
@@ -233,10 +233,10 @@ def test_weights_need_rows_of_a_fixed_plan():
             epsilon=0.3,
             sampling="weighted",
         )
-    statistic = GroupedOutcomes.from_outcomes(
-        y_pred, sensitive_features=groups, sample_weight=weights
+    statistic = CountTable.from_rows(
+        None, y_pred, sensitive_features=groups, sample_weight=weights
     )
-    with pytest.raises(ValueError, match="rows without sample weights"):
+    with pytest.raises(ValueError, match="people without sample weights"):
         max_gap_test(None, statistic)
-    with pytest.raises(ValueError, match="sample_weight must be None where a statis"):
+    with pytest.raises(ValueError, match="sample_weight must be None where a table"):
         max_gap_test(None, statistic, sample_weight=weights)

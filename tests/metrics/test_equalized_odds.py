@@ -14,7 +14,7 @@ from skfair.metrics import (
     make_fairness_scorer,
     permutation_test,
 )
-from skfair.statistics import GroupedConfusion
+from skfair.statistics import CountTable
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
@@ -35,9 +35,7 @@ def test_definition(make_predictions, n_classes, multigroup):
     )
     assert type(value) is float
     assert value == pytest.approx(expected, abs=1e-12)
-    statistic = GroupedConfusion.from_predictions(
-        y_true, y_pred, sensitive_features=groups
-    )
+    statistic = CountTable.from_rows(y_true, y_pred, sensitive_features=groups)
     assert equalized_odds_difference(None, statistic, multigroup=multigroup) == value
 
 
@@ -66,11 +64,11 @@ def test_few_rows_of_a_true_label_are_undefined(few_positives, weight):
     weights = None if weight is None else np.full(63, weight)
     groups = encode_groups(labels, min_group_size=5)
     rows = {"sensitive_features": groups, "sample_weight": weights}
-    statistic = GroupedConfusion.from_predictions(y_true, y_pred, **rows)
-    again = GroupedConfusion.from_dict(json.loads(json.dumps(statistic.to_dict())))
+    statistic = CountTable.from_rows(y_true, y_pred, **rows)
+    again = CountTable.from_dict(json.loads(json.dumps(statistic.to_dict())))
     half = np.arange(63) % 2 == 0
     parts = [
-        GroupedConfusion.from_predictions(
+        CountTable.from_rows(
             y_true[part],
             y_pred[part],
             sensitive_features=groups[part],

@@ -13,7 +13,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 from skfair.groups import encode_groups
 from skfair.metrics import impact_ratios
 from skfair.metrics._impact_ratios import _intervals
-from skfair.statistics import GroupedOutcomes
+from skfair.statistics import CountTable
 
 COLUMNS = ["n", "share", "selected", "rate", "impact_ratio", "lower", "upper", "status"]
 BOTH = "sex \u00d7 race"
@@ -126,26 +126,28 @@ def test_containers(people, hired):
     assert found.index[0][0] == "attribute 1"
 
 
-def test_groups_and_statistics_give_the_same_tables(people, hired):
+def test_groups_and_tables_give_the_same_tables(people, hired):
     known = people.notna().all(axis=1).to_numpy()
     expected = impact_ratios(None, hired[known], sensitive_features=people[known])
     groups = encode_groups(people[known])
     found = impact_ratios(None, hired[known], sensitive_features=groups)
     pd.testing.assert_frame_equal(found, expected)
-    statistic = GroupedOutcomes.from_outcomes(
-        hired[known], sensitive_features=people[known]
+    statistic = CountTable.from_rows(
+        None, hired[known], sensitive_features=people[known]
     )
     pd.testing.assert_frame_equal(impact_ratios(None, statistic), expected)
     dropped = encode_groups(people, missing="drop")
     found = impact_ratios(None, hired, sensitive_features=dropped)
     assert (found.xs("(unknown)", level="group")["n"] == 20).all()
-    for argument in ("y_true", "sensitive_features", "sample_weight", "pos_label"):
+    for argument in ("y_true", "sensitive_features", "sample_weight", "counts"):
         given = {"y_true": None, argument: [0, 1]}
         y_true = given.pop("y_true")
-        with pytest.raises(ValueError, match=f"{argument} must be None where a stat"):
+        with pytest.raises(ValueError, match=f"{argument} must be None where a table"):
             impact_ratios(y_true, statistic, **given)
-    with pytest.raises(ValueError, match="rate must be None where a statistic"):
-        impact_ratios(None, statistic, rate="scoring")
+    text = np.array(["no", "yes"])[hired[known]]
+    table = CountTable.from_rows(None, text, sensitive_features=people[known])
+    found = impact_ratios(None, table, pos_label="yes")
+    pd.testing.assert_frame_equal(found, expected)
 
 
 @pytest.mark.parametrize("n_rows", [20, 21])
@@ -260,11 +262,11 @@ def test_bad_input(given, match):
         impact_ratios(**{**arguments, **given})
 
 
-def test_statistics_of_scores_are_refused():
-    statistic = GroupedOutcomes.from_outcomes(
-        [0.2, 0.4, 1, 0], sensitive_features=list("FFMM")
+def test_tables_of_scores_are_refused():
+    statistic = CountTable.from_rows(
+        None, [0.2, 0.4, 1, 0], sensitive_features=list("FFMM")
     )
-    match = r"must be a statistic of 0/1 outcomes, got a sum of 0.6 for group 'F'"
+    match = r"must be decisions of two classes for rate='selection', got 0.2"
     with pytest.raises(ValueError, match=match):
         impact_ratios(None, statistic)
 

@@ -13,7 +13,7 @@ from skfair.metrics import (
     madd_optimal_bandwidth,
     permutation_test,
 )
-from skfair.statistics import GroupedScores
+from skfair.statistics import CountTable
 
 
 def histogram_madd(y_score, groups, n_bins, weights=None):
@@ -110,7 +110,7 @@ def test_rows_counted_by_bin_give_the_value_of_sorted_scores(n_groups, multigrou
     rng = np.random.default_rng(0)
     y_score = rng.choice([rng.random(2000), rng.integers(0, 50, 2000) / 49])
     rows = {"sensitive_features": rng.integers(0, n_groups, 2000)}
-    statistic = GroupedScores.from_scores(y_score, **rows)
+    statistic = CountTable.from_rows(None, y_score, **rows)
     for n_bins in (1, 7, 10, 49):
         options = {"bandwidth": 1 / n_bins, "multigroup": multigroup}
         expected = madd(None, statistic, **options)

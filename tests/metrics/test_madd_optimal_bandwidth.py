@@ -6,7 +6,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair.metrics import madd, madd_curve, madd_optimal_bandwidth
 from skfair.metrics._madd import stable_interval
-from skfair.statistics import GroupedScores
+from skfair.statistics import CountTable
 
 # MADD of the published probabilities, P(y = 1) for every row, by model for
 # (gender, poverty, disability).
@@ -256,8 +256,8 @@ def test_strata_without_two_groups_are_named():
         madd_optimal_bandwidth(
             None, y_score, sensitive_features=groups, control_features=strata[1:]
         )
-    statistic = GroupedScores.from_scores(y_score, sensitive_features=groups)
-    with pytest.raises(ValueError, match="control_features must be None where a stat"):
+    statistic = CountTable.from_rows(None, y_score, sensitive_features=groups)
+    with pytest.raises(ValueError, match="control_features must be None where a table"):
         madd_optimal_bandwidth(None, statistic, control_features=strata)
 
 
@@ -356,8 +356,11 @@ def test_effective_numbers_of_rows_choose_the_bandwidth():
     assert (heavy.h_sup, heavy.value) == pytest.approx((plain.h_sup, plain.value))
     # Batches of weighted rows add up to the same.
     parts = (
-        GroupedScores.from_scores(
-            scores[part], sensitive_features=groups[part], sample_weight=weights[part]
+        CountTable.from_rows(
+            None,
+            scores[part],
+            sensitive_features=groups[part],
+            sample_weight=weights[part],
         )
         for part in (slice(100), slice(100, None))
     )

@@ -32,7 +32,7 @@ from skfair.metrics import (
     predictive_value_difference,
     true_positive_rate_difference,
 )
-from skfair.statistics import GroupedHistogram
+from skfair.statistics import CountTable
 
 
 def draw(n_groups, n_rows, seed=0, decimals=16):
@@ -141,8 +141,8 @@ def test_values_that_need_no_pairs(n_groups):
 
 
 def bound_histogram(y_true, scores, *, sensitive_features, **options):
-    histogram = GroupedHistogram.from_scores(
-        scores, sensitive_features=sensitive_features, n_bins=16
+    histogram = CountTable.from_rows(
+        None, scores, sensitive_features=sensitive_features, n_bins=16
     )
     return metric_bounds(mcdp, histogram, **options)
 

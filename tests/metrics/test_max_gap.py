@@ -14,7 +14,7 @@ from skfair.metrics import (
     max_gap,
     rate_variance,
 )
-from skfair.statistics import GroupedOutcomes
+from skfair.statistics import CountTable
 
 both = pytest.mark.parametrize("metric", [max_gap, cvar_fairness])
 
@@ -234,12 +234,13 @@ def test_bad_rows(metric, options, message):
 
 
 @both
-@pytest.mark.parametrize("extra", [{"pos_label": 1}, {"quality": "accuracy"}])
-def test_statistic_stands_alone(metric, extra):
-    statistic = GroupedOutcomes.from_outcomes([1, 0], sensitive_features=["a", "b"])
-    assert metric(None, statistic) == 0.5
-    with pytest.raises(ValueError, match=f"{next(iter(extra))} must be None"):
-        metric(None, statistic, **extra)
+def test_a_table_of_both_labels_has_every_quality(metric):
+    y_true, y_pred, groups = ["y", "n"] * 6, list("yyynnnynynyn"), list("aabb") * 3
+    table = CountTable.from_rows(y_true, y_pred, sensitive_features=groups)
+    for quality in "selection_rate", "true_positive_rate", "accuracy":
+        options = {"quality": quality, "pos_label": "y"}
+        expected = metric(y_true, y_pred, sensitive_features=groups, **options)
+        assert metric(None, table, **options) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("alpha", [-0.1, 1, 1.0, np.nan, "0.5", None])

@@ -10,7 +10,6 @@ from scipy.stats import ks_2samp
 
 from skfair.metrics import mcdp
 from skfair.metrics._mcdp import MCDP, sustained_at
-from skfair.statistics import GroupedScores
 
 
 def measured(scores, groups, epsilon):
@@ -212,7 +211,7 @@ def test_the_gap_at_the_score_is_the_value_and_the_score_lies_in_the_window(
     rng = np.random.default_rng(seed)
     scores = np.array(levels) / 20
     groups = np.append([0, 1], rng.integers(0, 2, len(scores) - 2))
-    statistic = GroupedScores.from_scores(scores, sensitive_features=groups)
+    statistic = MCDP().tabulate(None, scores, groups)
     largest = MCDP(epsilon=epsilon).locate(statistic)
     assert largest.value == measured(scores, groups, epsilon)
     if largest.value == 0:

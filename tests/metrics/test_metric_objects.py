@@ -33,7 +33,7 @@ from skfair.metrics import (
     values_by_stratum,
 )
 from skfair.monitoring import FairnessMonitor
-from skfair.statistics import GroupedHistogram, GroupedScores
+from skfair.statistics import CountTable
 
 
 class FalseDiscoveryRateDifference(DifferenceOfRates):
@@ -158,10 +158,10 @@ def test_monitors_and_scorers(name):
 def test_a_gap_has_classes_bounds_of_bins_and_statistics():
     metric, (_, scores) = OWN["gap"]
     value = metric(None, scores, **ROWS)
-    histogram = GroupedHistogram.from_scores(scores, n_bins=64, **ROWS)
+    histogram = CountTable.from_rows(None, scores, n_bins=64, **ROWS)
     bounds = metric_bounds(metric, histogram)
     assert bounds.lower <= value <= bounds.upper < bounds.lower + 0.05
-    assert metric(None, GroupedScores.from_scores(scores, **ROWS)) == value
+    assert metric(None, CountTable.from_rows(None, scores, **ROWS)) == value
     three = RNG.dirichlet([1, 2, 3], N)
     by_class = values_by_class(metric, None, three, **ROWS)
     assert metric(None, three, **ROWS) == by_class.max()

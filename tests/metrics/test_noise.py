@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import integrate, optimize, special, stats
 
+from skfair.groups import Groups
 from skfair.metrics import (
     abcc,
     certify,
@@ -20,7 +21,7 @@ from skfair.metrics import (
 )
 from skfair.metrics._anytime import largest_gap_end, rate_ends, two_cdfs
 from skfair.metrics._quantiles import high_end, low_end
-from skfair.statistics import GroupedHistogram, GroupedOutcomes, GroupedScores
+from skfair.statistics import CountTable
 
 ALPHA = 0.025
 SIZES = np.array([400.0, 900.0])
@@ -30,9 +31,11 @@ S = np.sqrt(1 / 400 + 1 / 900)
 
 
 def outcomes(sizes, hits):
-    sizes, hits = np.array(sizes, dtype=float), np.array(hits, dtype=float)
-    labels = tuple(range(len(sizes)))
-    return GroupedOutcomes(hits, sizes, sizes.astype(int), sizes, labels)
+    groups = Groups(np.tile(np.arange(len(sizes)), 2), tuple(range(len(sizes))))
+    hits = np.rint(hits)  # of rates times sizes
+    n = np.concatenate([np.subtract(sizes, hits), hits])
+    decisions = np.repeat([0, 1], len(sizes))
+    return CountTable.from_rows(None, decisions, sensitive_features=groups, counts=n)
 
 
 def spread_scores(sizes, largest):
@@ -210,7 +213,8 @@ def lower_end(value, noise, alpha):
     [(0.5, 0.1), (0.5, 0.5), (0.1, 0.9), (0.6, 0.5), (1 / 12, 0.1)],
 )
 def test_rates_by_clopper_and_pearson_and_by_welch(sizes, rates):
-    sizes, rates = np.array(sizes), np.array(rates)
+    sizes = np.array(sizes)
+    rates = np.rint(sizes * np.array(rates)) / sizes
     found = interval(demographic_parity_difference, outcomes(sizes, sizes * rates))
     signed = rates[0] - rates[1]
     value, first, second = abs(signed), int(signed < 0), int(signed >= 0)
@@ -232,7 +236,8 @@ def test_rates_by_clopper_and_pearson_and_by_welch(sizes, rates):
 
 @pytest.mark.parametrize("rates", [(0.7, 0.3, 0.35), (0.03, 0.02, 0.05)])
 def test_rates_compared_with_everyone(rates):
-    sizes, rates = np.array([40.0, 190, 70]), np.array(rates)
+    sizes = np.array([40.0, 190, 70])
+    rates = np.rint(sizes * np.array(rates)) / sizes
     smooth, (up, down) = (sizes * rates + 1) / (sizes + 2), exact(sizes, rates, ALPHA)
     errors, lows, highs = smooth * (1 - smooth) / sizes, [], []
     for group in range(3):
@@ -405,7 +410,7 @@ def test_two_bins_are_one_rate():
 def test_scores_just_below_an_edge_are_in_the_bin_below():
     groups, metric = np.repeat([0, 1], [40, 90]), partial(madd, bandwidth=0.5)
     found = [
-        interval(metric, GroupedScores.from_scores(scores, sensitive_features=groups))
+        interval(metric, CountTable.from_rows(None, scores, sensitive_features=groups))
         for below in (0.25, np.nextafter(0.5, 0))
         for scores in [np.append(np.full(40, below), np.full(90, 0.5))]
     ]
@@ -448,6 +453,8 @@ def test_tails_of_many_groups(alpha, n_groups):
     sizes, rates = np.array([300.0, 400, 500, 900]), np.array([0.6, 0.1, 0.4, 0.3])
     if n_groups == 40:
         sizes, rates = np.linspace(210, 405, 40), np.linspace(0.1, 0.9, 40)
+    rates = np.rint(sizes * rates) / np.rint(sizes)
+    sizes = np.rint(sizes)
     weights = np.full(n_groups, 1 / n_groups)
     metric, statistic = (
         partial(cvar_fairness, alpha=alpha),
@@ -521,8 +528,8 @@ def test_strata_share_the_level(multistratum):
 @pytest.mark.parametrize(("metric", "largest"), [(mcdp, (0.5, 1)), (abcc, (0.1, 0.9))])
 def test_bins_widen_intervals_by_their_bounds(metric, largest):
     rows = spread_scores([400, 900], largest)
-    histogram = GroupedHistogram.from_scores(
-        rows["y_score"], sensitive_features=rows["sensitive_features"], n_bins=8
+    histogram = CountTable.from_rows(
+        None, rows["y_score"], sensitive_features=rows["sensitive_features"], n_bins=8
     )
     bounds, found = metric_bounds(metric, histogram), interval(metric, histogram)
     at_edges = interval(metric, histogram.at_edges())

@@ -33,8 +33,8 @@ from skfair.metrics._abcc import ABCC, area
 from skfair.metrics._mcdp import MCDP, sustained_gap
 from skfair.metrics._pairs import compared_pairs
 from skfair.metrics._permutation import Order
-from skfair.statistics import GroupedOutcomes, GroupedScores
-from skfair.statistics._grouped_scores import gap_between
+from skfair.statistics import CountTable
+from skfair.statistics._distributions import gap_between
 
 SCORES, DECISIONS, NUMBERS = "scores", "decisions", "numbers"
 METRICS = {
@@ -186,7 +186,7 @@ def test_rows_of_few_cells_are_drawn_as_their_statistic(monkeypatch):
     test = partial(permutation_test, demographic_parity_difference, None)
     options = {"n_permutations": 200, "random_state": 0}
     rows = test(y_pred, sensitive_features=groups, **options)
-    statistic = GroupedOutcomes.from_outcomes(y_pred, sensitive_features=groups)
+    statistic = CountTable.from_rows(None, y_pred, sensitive_features=groups)
     of_cells = test(statistic, **options).null_distribution
     assert rows.null_distribution.tolist() == of_cells.tolist()
     monkeypatch.setattr("skfair._rows._ALIKE", math.inf)
@@ -203,7 +203,7 @@ def test_a_tiny_group_hides_no_difference_of_others():
         [np.repeat([1, 0], [h, n - h]) for h, n in zip(hits, sizes, strict=True)]
     )
     groups = np.repeat(["a", "b", "c"], sizes)
-    statistic = GroupedOutcomes.from_outcomes(outcomes, sensitive_features=groups)
+    statistic = CountTable.from_rows(None, outcomes, sensitive_features=groups)
     found = permutation_test(
         demographic_parity_difference,
         None,
@@ -369,7 +369,7 @@ def test_gaps_of_all_pairs_at_once(seed, epsilon):
     groups = np.append([0, 1, 2, 3], rng.integers(0, 4, 40))
     steps = int(rng.choice([10, 20, 1000]))
     scores = rng.integers(0, steps + 1, 44) / steps
-    statistic = GroupedScores.from_scores(scores, sensitive_features=groups)
+    statistic = MCDP().tabulate(None, scores, groups)
     for multigroup in ("pairwise", "pooled"):
         pairs = compared_pairs(4, multigroup)
         found = MCDP(epsilon=epsilon, multigroup=multigroup).gaps(statistic)

@@ -15,7 +15,7 @@ from scipy import stats
 from scipy.optimize import linprog
 from sklearn.exceptions import UndefinedMetricWarning
 
-from skfair.frames import grouped_confusion, grouped_histogram
+from skfair.frames import count_table
 from skfair.metrics import (
     abcc,
     demographic_parity_difference,
@@ -27,7 +27,7 @@ from skfair.metrics import (
 from skfair.metrics._proxy_cells import (
     odds_limits,
 )
-from skfair.statistics import GroupedConfusion, GroupedHistogram, GroupedScores
+from skfair.statistics import CountTable
 
 SCORES = [0.1, 0.2, 0.4, 0.5, 0.7, 0.9]
 RATIOS = [1.0, 1.3, 2.0, 5.0, np.inf]
@@ -428,13 +428,13 @@ def test_like_probabilities_are_joined():
     assert result.labels == (0, 1, 2)
 
 
-def test_statistics_of_cells_give_the_bounds_of_rows(proxied):
+def test_tables_of_cells_give_the_bounds_of_rows(proxied):
     scores, cells, q = proxied
     frame = pl.LazyFrame({"score": scores, "cell": cells, "y": cells % 2})
     ratios = [1, 2, np.inf]
-    counted = GroupedScores.from_scores(scores, sensitive_features=cells)
-    fine = grouped_histogram(frame, y_score="score", sensitive_features="cell")
-    coarse = GroupedHistogram.from_scores(scores, sensitive_features=cells, n_bins=16)
+    counted = CountTable.from_rows(None, scores, sensitive_features=cells)
+    fine = count_table(frame, y_pred="score", sensitive_features="cell", n_bins=2**16)
+    coarse = CountTable.from_rows(None, scores, sensitive_features=cells, n_bins=16)
     for metric in OF_SCORES:
         given = {"group_probabilities": q, "odds_ratio": ratios}
         rows = proxy_bounds(metric, None, scores, cells=cells, **given)
@@ -449,9 +449,7 @@ def test_statistics_of_cells_give_the_bounds_of_rows(proxied):
             assert (rows.lower - result.lower < most).all()
     selected = (scores > 0.5).astype(int)
     frame = frame.with_columns(pl.Series("pred", selected))
-    confusion = grouped_confusion(
-        frame, y_true="y", y_pred="pred", sensitive_features="cell"
-    )
+    confusion = count_table(frame, y_true="y", y_pred="pred", sensitive_features="cell")
     given = {"group_probabilities": q, "odds_ratio": ratios}
     rows = proxy_bounds(
         equalized_odds_difference, cells % 2, selected, cells=cells, **given
@@ -461,7 +459,7 @@ def test_statistics_of_cells_give_the_bounds_of_rows(proxied):
 
 
 def test_cells_of_single_rows_are_refused_or_named():
-    """Also in a statistic: nothing would seem unknown about their rows."""
+    """Also in a table: nothing would seem unknown about their rows."""
     rng = np.random.default_rng(0)
     scores, labels = rng.uniform(size=100), rng.integers(0, 2, (2, 100))
 
@@ -469,11 +467,11 @@ def test_cells_of_single_rows_are_refused_or_named():
         by = {"sensitive_features": cells}
         q = dict.fromkeys(cells.tolist(), 0.3)
         for counted in (
-            GroupedScores.from_scores(scores, **by),
-            GroupedHistogram.from_scores(scores, **by),
+            CountTable.from_rows(None, scores, **by),
+            CountTable.from_rows(None, scores, n_bins=64, **by),
         ):
             yield partial(proxy_bounds, mcdp, None, counted, group_probabilities=q)
-        counted = GroupedConfusion.from_predictions(*labels, **by)
+        counted = CountTable.from_rows(*labels, **by)
         metric = equalized_odds_difference
         yield partial(proxy_bounds, metric, None, counted, group_probabilities=q)
         given = {"cells": cells, "group_probabilities": q}
@@ -492,16 +490,19 @@ def test_cells_of_single_rows_are_refused_or_named():
         bounds()
 
 
-def test_statistics_of_weighted_rows_have_no_confidence_bounds(proxied):
+def test_tables_of_weighted_rows_have_confidence_bounds(proxied):
     scores, cells, q = proxied
     rows = {"sensitive_features": cells, "sample_weight": 1 + cells}
     given = {"group_probabilities": q, "confidence_level": 0.9}
-    entries = GroupedScores.from_scores(scores, **rows)
-    with pytest.raises(ValueError, match="does not hold the squares"):
-        proxy_bounds(mcdp, None, entries, **given)
-    histogram = GroupedHistogram.from_scores(scores, **rows)
-    result = proxy_bounds(mcdp, None, histogram, **given)
-    assert result.upper_confidence > result.upper
+    entries = CountTable.from_rows(None, scores, **rows)
+    histogram = CountTable.from_rows(None, scores, n_bins=2**16, **rows)
+    of_entries, of_bins = (
+        proxy_bounds(mcdp, None, table, random_state=0, **given)
+        for table in (entries, histogram)
+    )
+    assert of_bins.upper_confidence > of_bins.upper
+    upper = of_bins.upper_confidence
+    assert of_entries.upper_confidence == pytest.approx(upper, abs=0.02)
     with pytest.raises(ValueError, match="missing must be 'proxy'"):
         proxy_bounds(mcdp, None, histogram, missing="bounds", **given)
     with pytest.raises(TypeError, match="group_probabilities must map the groups"):

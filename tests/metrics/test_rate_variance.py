@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from sklearn.exceptions import UndefinedMetricWarning
 
-from skfair.groups import encode_groups
+from skfair.groups import Groups, encode_groups
 from skfair.metrics import rate_variance
 from skfair.sampling import attribute_specific_sampling, weighted_sampling
-from skfair.statistics import GroupedOutcomes
+from skfair.statistics import CountTable
 
 WEIGHTS = np.array([0.3, 0.25, 0.15, 0.1, 0.08, 0.06, 0.04, 0.02])
 RATES = np.array([0.9, 0.5, 0.2, 0.7, 0.1, 0.5, 1.0, 0.3])
@@ -15,9 +15,10 @@ N_AUDITS = 1500
 
 
 def statistic_of(sizes, hits):
-    sizes = np.asarray(sizes, dtype=np.intp)
-    labels = tuple(range(len(sizes)))
-    return GroupedOutcomes(np.asarray(hits, dtype=float), sizes, sizes, sizes, labels)
+    groups = Groups(np.tile(np.arange(len(sizes)), 2), tuple(range(len(sizes))))
+    n = np.concatenate([np.subtract(sizes, hits), hits])
+    outcomes = np.repeat([0, 1], len(sizes))
+    return CountTable.from_rows(None, outcomes, sensitive_features=groups, counts=n)
 
 
 def audits(draw_sizes, sampling, **options):
@@ -160,13 +161,14 @@ def test_bias_correction_is_true_or_false():
 
 def test_outcomes_must_be_of_single_rows():
     groups = ["a", "a", "b", "b"]
-    weighted = GroupedOutcomes.from_outcomes(
-        [1, 0, 1, 0], sensitive_features=groups, sample_weight=[1, 2, 1, 1]
+    weighted = CountTable.from_rows(
+        None, [1, 0, 1, 0], sensitive_features=groups, sample_weight=[1, 2, 1, 1]
     )
-    scores = GroupedOutcomes.from_outcomes([0.2, 0.9, 1, 0], sensitive_features=groups)
-    for statistic in (weighted, scores):
-        with pytest.raises(ValueError, match=r"outcomes of 0 and 1.*group 'a'"):
-            rate_variance(None, statistic)
+    scores = CountTable.from_rows(None, [0.2, 0.9, 1, 0], sensitive_features=groups)
+    with pytest.raises(ValueError, match="people without sample weights"):
+        rate_variance(None, weighted)
+    with pytest.raises(ValueError, match=r"y_pred must be class labels, got .* 0.2"):
+        rate_variance(None, scores)
 
 
 def test_masked_quality_counts_rows_that_count():

@@ -21,7 +21,7 @@ from skfair.metrics._resampling import (
     basic_interval,
     exact_pvalue,
 )
-from skfair.statistics import GroupedConfusion, GroupedOutcomes, GroupedScores
+from skfair.statistics import CountTable
 
 
 @pytest.mark.slow
@@ -134,18 +134,18 @@ def test_rows_and_statistics_are_permuted_alike(kind):
     y_true, y_pred = np.array([0, 1, 1, 0, 1, 0]), np.array([0, 1, 0, 1, 1, 1])
     owner = {"sensitive_features": groups}
     metric, true, values, statistic = {
-        "scores": (mcdp, None, scores, GroupedScores.from_scores(scores, **owner)),
+        "scores": (mcdp, None, scores, CountTable.from_rows(None, scores, **owner)),
         "confusion": (
             equalized_odds_difference,
             y_true,
             y_pred,
-            GroupedConfusion.from_predictions(y_true, y_pred, **owner),
+            CountTable.from_rows(y_true, y_pred, **owner),
         ),
         "outcomes": (
             demographic_parity_difference,
             None,
             y_pred,
-            GroupedOutcomes.from_outcomes(y_pred, **owner),
+            CountTable.from_rows(None, y_pred, **owner),
         ),
     }[kind]
     # A few permutations of rows take the place of all orders of equal groups.

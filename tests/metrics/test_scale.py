@@ -22,7 +22,7 @@ from skfair.metrics import (
 )
 from skfair.monitoring import FairnessMonitor
 from skfair.postprocessing import ScoreRepairer
-from skfair.statistics import GroupedScores
+from skfair.statistics import CountTable
 
 METRICS = {
     "mcdp": mcdp,
@@ -111,29 +111,18 @@ def test_weights_that_are_no_whole_numbers():
         assert value == pytest.approx(metric(None, ranks, **given_rows), abs=1e-11)
 
 
-# --- statistics in place of rows
+# --- tables in place of rows
 
 
-def test_repair_refuses_a_statistic_of_any_scores():
-    statistic = GroupedScores.from_scores(
-        [-3.5, 2.0], sensitive_features=["a", "b"], scale="rank"
-    )
-    with pytest.raises(ValueError, match=r"scores must lie in \[0, 1\], got a stat"):
-        ScoreRepairer().fit(statistic)
-
-
-def test_statistic_of_any_scores_needs_ranks():
-    statistic = GroupedScores.from_scores(
-        [-3.5, 2.0], sensitive_features=["a", "b"], scale="rank"
-    )
-    message = r"\[0, 1\], got a statistic of scores from -3.5 to 2.0.* scale='rank'"
+def test_table_of_any_scores_needs_ranks():
+    table = CountTable.from_rows(None, [-3.5, 2.0], sensitive_features=["a", "b"])
+    message = r"must lie in \[0, 1\], got -3.5 .*scale='rank'"
     for metric in (mcdp, mcdp_curve, abcc, madd, madd_optimal_bandwidth):
         with pytest.raises(ValueError, match=message):
-            metric(None, statistic)
-    probabilities = GroupedScores.from_scores(
-        [0.2, 0.9], sensitive_features=["a", "b"], scale="rank"
-    )
-    assert mcdp(None, probabilities) == mcdp(None, probabilities, scale="rank") == 1
+            metric(None, table)
+    with pytest.raises(ValueError, match=r"scores must lie in \[0, 1\], got -3.5"):
+        ScoreRepairer().fit(table)
+    assert mcdp(None, table, scale="rank") == 1
 
 
 # --- errors
@@ -256,8 +245,8 @@ def test_intervals_cover_the_value_of_the_population(shift, spread):
         y_score = np.concatenate(
             [rng.normal(size=sizes[0]), rng.normal(shift, spread, sizes[1])]
         )
-        statistic = GroupedScores.from_scores(
-            y_score, sensitive_features=np.repeat([0, 1], sizes), scale="rank"
+        statistic = CountTable.from_rows(
+            None, y_score, sensitive_features=np.repeat([0, 1], sizes), scale="rank"
         )
         found = [confidence_interval(metric, None, statistic) for metric in metrics]
         covered += [

@@ -20,12 +20,7 @@ from skfair.metrics import (
     metric_bounds,
     permutation_test,
 )
-from skfair.statistics import (
-    GroupedConfusion,
-    GroupedHistogram,
-    GroupedOutcomes,
-    GroupedScores,
-)
+from skfair.statistics import CountTable
 
 
 def draw(n=600, n_groups=2, seed=0):
@@ -38,11 +33,9 @@ def draw(n=600, n_groups=2, seed=0):
 
 
 SCORES, Y_TRUE, Y_PRED, GROUPS = draw()
-OF_SCORES = GroupedScores.from_scores(SCORES, sensitive_features=GROUPS)
-OF_CLASSES = GroupedConfusion.from_predictions(
-    Y_TRUE, Y_PRED, sensitive_features=GROUPS
-)
-OF_OUTCOMES = GroupedOutcomes.from_outcomes(Y_PRED, sensitive_features=GROUPS)
+OF_SCORES = CountTable.from_rows(None, SCORES, sensitive_features=GROUPS)
+OF_CLASSES = CountTable.from_rows(Y_TRUE, Y_PRED, sensitive_features=GROUPS)
+OF_OUTCOMES = CountTable.from_rows(None, Y_PRED, sensitive_features=GROUPS)
 CASES = {
     "mcdp": (mcdp, OF_SCORES, None, SCORES),
     "mcdp(epsilon)": (partial(mcdp, epsilon=0.05), OF_SCORES, None, SCORES),
@@ -84,9 +77,7 @@ def test_resamples_are_distributed_as_those_of_rows(case):
 
 
 def test_histogram():
-    histogram = GroupedHistogram.from_scores(
-        SCORES, sensitive_features=GROUPS, n_bins=64
-    )
+    histogram = CountTable.from_rows(None, SCORES, sensitive_features=GROUPS, n_bins=64)
     found = permutation_test(mcdp, None, histogram, n_permutations=99, random_state=0)
     same = permutation_test(
         mcdp, None, histogram.at_edges(), n_permutations=99, random_state=0
@@ -101,8 +92,8 @@ def test_histogram():
 @pytest.mark.parametrize("method", ["band", "finite_sample"])
 def test_confidence_interval_of_a_histogram(n_bins, method):
     """It contains the interval of the rows, which is what wide bins lead to."""
-    histogram = GroupedHistogram.from_scores(
-        SCORES, sensitive_features=GROUPS, n_bins=n_bins
+    histogram = CountTable.from_rows(
+        None, SCORES, sensitive_features=GROUPS, n_bins=n_bins
     )
     for metric in (mcdp, abcc, partial(mcdp, epsilon=0.1)):
         found = confidence_interval(metric, None, histogram, method=method)
@@ -129,40 +120,39 @@ def test_confidence_interval_of_a_histogram(n_bins, method):
 
 
 def test_histogram_of_other_metrics():
-    histogram = GroupedHistogram.from_scores(SCORES, sensitive_features=GROUPS)
+    rows = {"sensitive_features": GROUPS, "n_bins": 64}
+    histogram = CountTable.from_rows(None, SCORES, **rows)
     with pytest.raises(ValueError, match=r"bandwidth must be 1 / m .* got 'auto'"):
         confidence_interval(madd, None, histogram)
     for function in (confidence_interval, permutation_test, bootstrap_interval):
-        with pytest.raises(
-            TypeError, match="a GroupedOutcomes, got a GroupedHistogram"
-        ):
+        with pytest.raises(TypeError, match="got a table of scores in bins"):
             function(demographic_parity_difference, None, histogram)
-    one = GroupedHistogram.from_scores([0.1, 0.2], sensitive_features=["a", "a"])
+    one = CountTable.from_rows(None, [0.1, 0.2], sensitive_features=["a", "a"])
     with pytest.warns(UndefinedMetricWarning):
         assert np.isnan(confidence_interval(mcdp, None, one).lower)
 
 
 @pytest.mark.parametrize("function", [permutation_test, bootstrap_interval])
 def test_broken_arguments(function):
-    weighted = GroupedScores.from_scores(
-        [0.1, 0.2, 0.3], sensitive_features=[0, 0, 1], sample_weight=[1, 2, 3]
+    weighted = CountTable.from_rows(
+        None, [0.1, 0.2, 0.3], sensitive_features=[0, 0, 1], sample_weight=[1, 2, 3]
     )
-    with pytest.raises(ValueError, match="rows without sample weights"):
+    with pytest.raises(ValueError, match="people without sample weights"):
         function(mcdp, None, weighted)
     for name in "sensitive_features", "sample_weight", "control_features":
-        with pytest.raises(ValueError, match=f"{name} must be None where a statistic"):
+        with pytest.raises(ValueError, match=f"{name} must be None where a table"):
             function(mcdp, None, OF_SCORES, **{name: GROUPS})
-    with pytest.raises(ValueError, match="y_true must be None where a statistic"):
+    with pytest.raises(ValueError, match="y_true must be None where a table"):
         function(mcdp, Y_TRUE, OF_SCORES)
     with pytest.raises(ValueError, match="sensitive_features is None"):
         function(mcdp, None, SCORES)
 
 
 def test_within():
-    with pytest.raises(ValueError, match="within must be 'auto' or None with a stat"):
+    with pytest.raises(ValueError, match=r"within must have shape \(\d+,\)"):
         permutation_test(mcdp, None, OF_SCORES, within=GROUPS)
     labels = (GROUPS == 0) == Y_TRUE
-    statistic = GroupedConfusion.from_predictions(
+    statistic = CountTable.from_rows(
         labels.astype(int), labels.astype(int), sensitive_features=GROUPS
     )
     # Predictions without errors: within true labels every permutation has a DCP of 0.
@@ -172,7 +162,7 @@ def test_within():
 
 
 def test_undefined():
-    one = GroupedScores.from_scores([0.1, 0.2], sensitive_features=["a", "a"])
+    one = CountTable.from_rows(None, [0.1, 0.2], sensitive_features=["a", "a"])
     with pytest.warns(UndefinedMetricWarning):
         found = permutation_test(mcdp, None, one, n_permutations=5)
     assert np.isnan(found.pvalue)

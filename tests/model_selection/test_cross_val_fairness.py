@@ -38,7 +38,7 @@ from skfair.metrics import (
     permutation_test,
 )
 from skfair.model_selection import GroupStratifiedKFold, cross_val_fairness
-from skfair.statistics import GroupedScores
+from skfair.statistics import CountTable
 
 FEW = {"n_resamples": 9, "n_permutations": 9, "random_state": 0}
 
@@ -111,7 +111,7 @@ def test_scores_of_folds_summed_by_hand(rows, metric):
     model, folds = LogisticRegression(), list(StratifiedKFold(4).split(X, y))
     found = measure(rows, metric, cv=StratifiedKFold(4))
     parts = [
-        GroupedScores.from_scores(scores, sensitive_features=sex[test])
+        CountTable.from_rows(None, scores, sensitive_features=sex[test])
         for test, scores in held_out(model, X, y, folds)
     ]
     assert found.value == metric(None, sum(parts[1:], parts[0]))

@@ -20,7 +20,7 @@ from skfair.metrics import (
     mcdp,
 )
 from skfair.monitoring import FairnessMonitor
-from skfair.statistics import GroupedOutcomes, GroupedScores
+from skfair.statistics import CountTable
 
 METRICS = {
     "mcdp": mcdp,
@@ -106,12 +106,13 @@ def test_pvalue_never_rises():
     assert monitor.alarm_
 
 
-def test_statistics_of_batches():
+def test_tables_of_batches():
     rows = batch(0)
     del rows["y_true"]
     first, second = FairnessMonitor(mcdp), FairnessMonitor(mcdp)
     first.update(None, **rows)
-    second.update(None, GroupedScores.from_scores(**rows))
+    scores = rows.pop("y_score")
+    second.update(None, CountTable.from_rows(None, scores, **rows))
     assert first.history_.equals(second.history_)
 
 
@@ -154,23 +155,23 @@ def test_errors():
 
 
 @pytest.mark.parametrize("metric", [max_gap, demographic_parity_difference])
-def test_statistics_of_weighted_rows_are_refused(metric):
-    rows = {"outcomes": [0, 1, 1], "sensitive_features": list("aab")}
+def test_tables_of_weighted_rows_are_refused(metric):
+    rows = {"y_pred": [0, 1, 1], "sensitive_features": list("aab")}
     for weights in ([1, 2, 2], [0.5, 1, 1.5]):
-        statistic = GroupedOutcomes.from_outcomes(**rows, sample_weight=weights)
+        statistic = CountTable.from_rows(None, **rows, sample_weight=weights)
         monitor = FairnessMonitor(metric, min_group_size=1)
         for given in (statistic, {"x": statistic}):
-            with pytest.raises(ValueError, match="rows without sample weights"):
+            with pytest.raises(ValueError, match="people without sample weights"):
                 monitor.update(None, given)
-    monitor.update(None, GroupedOutcomes.from_outcomes(**rows))
+    monitor.update(None, CountTable.from_rows(None, **rows))
     assert monitor.interval_.value == 0.5 or metric is max_gap
 
 
-def test_strata_must_be_statistics():
-    statistic = GroupedScores.from_scores([0.2, 0.4], sensitive_features=["a", "b"])
-    with pytest.raises(TypeError, match="each stratum to a statistic, got a dict"):
+def test_strata_must_be_tables():
+    statistic = CountTable.from_rows(None, [0.2, 0.4], sensitive_features=["a", "b"])
+    with pytest.raises(TypeError, match="each stratum to a table, got a dict"):
         FairnessMonitor(mcdp).update(None, {"x": {"y": statistic}})
-    with pytest.raises(TypeError, match="each stratum to a statistic, got a list"):
+    with pytest.raises(TypeError, match="each stratum to a table, got a list"):
         FairnessMonitor(mcdp).update(None, {"x": [0.2, 0.4]})
     for given in (statistic, {"x": statistic}):
         with pytest.raises(ValueError, match="control_features must be None"):

@@ -21,7 +21,7 @@ from skfair.monitoring._fairness_monitor import (
     splits_of,
     with_look,
 )
-from skfair.statistics import GroupedScores
+from skfair.statistics import CountTable
 
 
 def rows(gap, seed, n_rows=500):
@@ -167,9 +167,9 @@ def test_separation_keeps_its_level(deviations):
 )
 def test_rounded_scores(scores, bandwidth):
     groups = np.arange(len(scores)) % 2
-    statistic = GroupedScores.from_scores(scores, sensitive_features=groups)
+    statistic = CountTable.from_rows(None, scores, sensitive_features=groups)
     down = np.minimum(np.floor(np.array(scores) * 256), 255) / 256
-    expected = GroupedScores.from_scores(down, sensitive_features=groups)
+    expected = CountTable.from_rows(None, down, sensitive_features=groups)
     assert rounded(statistic, 256).to_dict() == expected.to_dict()
     assert rounded({1: statistic}, 256)[1].to_dict() == expected.to_dict()
     monitor = FairnessMonitor(partial(madd, bandwidth=bandwidth))
@@ -181,8 +181,8 @@ def test_rounded_scores(scores, bandwidth):
 def test_state_of_many_looks_is_small():
     """All 256 scores of both groups in each block of 4,000 looks, in less than 1 MB."""
     scores = np.tile(np.arange(256) / 256, 2)
-    batch = GroupedScores.from_scores(
-        scores, sensitive_features=np.repeat(["first", "second"], 256)
+    batch = CountTable.from_rows(
+        None, scores, sensitive_features=np.repeat(["first", "second"], 256)
     )
     blocks = reduce(with_look, [0] * 4000, [])
     blocks = [[n, batch.to_dict()] for n, _ in blocks]
@@ -202,7 +202,7 @@ def test_merged_places():
             None, **{k: np.concatenate([p[k] for p in parts]) for k in parts[0]}
         )
     merged = places[0].merge(*places[1:])
-    assert merged.to_dict()["statistic"] == joined.to_dict()["statistic"]
+    assert merged.to_dict()["table"] == joined.to_dict()["table"]
     assert merged.to_dict()["blocks"] == joined.to_dict()["blocks"]
     assert merged.history_["n_rows"].tolist() == [2700]
     assert merged.change_alarm_
@@ -213,7 +213,7 @@ def test_merged_places():
     assert again.to_dict() == merged.to_dict()
     recent = ["recent", "recent_lower", "recent_upper", "change_alarm"]
     assert joined.history_[recent].iloc[-1].equals(merged.history_[recent].iloc[-1])
-    assert places[0].to_dict()["statistic"] != merged.to_dict()["statistic"]
+    assert places[0].to_dict()["table"] != merged.to_dict()["table"]
     assert FairnessMonitor(mcdp).merge(FairnessMonitor(mcdp)).history_.empty
 
 

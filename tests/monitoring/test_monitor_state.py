@@ -143,17 +143,17 @@ def test_restored_monitors_continue_as_if_they_had_not_stopped(
 
 @pytest.mark.parametrize("function", [max_gap, cvar_fairness])
 def test_options_about_rows(function):
-    """The quality of rows is looked up once: a statistic of it has been made."""
+    """The quality of rows is looked up once: a table of hits has been made."""
     y_true, y_pred = list("yyyynnyyyynn"), list("yyynnyyynnnn")
     groups = list("aaaaaabbbbbb")
     metric = partial(function, quality="true_positive_rate", pos_label="y")
     monitor = FairnessMonitor(metric, min_group_size=1)
     monitor.update(y_true, y_pred, sensitive_features=groups)
     assert monitor.interval_.value == metric(y_true, y_pred, sensitive_features=groups)
-    assert monitor.statistic_.means.tolist() == [0.75, 0.5]
+    assert monitor.table_._rows.means.tolist() == [0.75, 0.5]
     again = through_text(monitor)
     again.update(y_true, y_pred, sensitive_features=groups)
-    assert again.statistic_.means.tolist() == [0.75, 0.5]
+    assert again.table_._rows.means.tolist() == [0.75, 0.5]
 
 
 def example(strata=True):
@@ -178,7 +178,7 @@ def changed(data, *path, to):
 
 BROKEN = [
     ([], "must be a dictionary of type 'FairnessMonitor', got"),
-    (changed(PLAIN, "format", to=1), "must be of format 3, got 1"),
+    (changed(PLAIN, "format", to=1), "must be of format 4, got 1"),
     (PLAIN | {"Looks": []}, "must have the entries metric, .* got 'Looks', too"),
     (changed(PLAIN, "metric", to="mcdp"), "metric must be a dictionary of name"),
     (changed(PLAIN, "metric", "name", to="dcp"), "must be one of abcc, .*got 'dcp'"),
@@ -187,7 +187,7 @@ BROKEN = [
     (changed(PLAIN, "at_most", to="x"), "at_most must be a number in"),
     (changed(PLAIN, "at_most", to=10**400), "at_most must be a number in"),
     (changed(PLAIN, "confidence_level", to=95), "confidence_level must be a number"),
-    (changed(PLAIN, "statistic", to=3), "to_dict has returned"),
+    (changed(PLAIN, "table", to=3), "to_dict has returned"),
     (changed(PLAIN, "looks", to=None), "to_dict has returned"),
     (changed(PLAIN, "looks", 0, to={}), "to_dict has returned"),
     (changed(PLAIN, "looks", 1, "n_rows", to=2**63), "type or size: n_rows is 922"),
@@ -200,7 +200,7 @@ BROKEN = [
     (changed(PLAIN, "blocks", to=[3, 4]), "to_dict has returned"),
     (changed(PLAIN, "blocks", 0, 1, to=None), "type or size: blocks is"),
     (changed(PLAIN, "change", to=[1, 1, 2.0]), r"type or size: change is \[1, 1, 2"),
-    (changed(FULL, "statistic", "strata", 0, to=3), "to_dict has returned"),
+    (changed(FULL, "table", "strata", 0, to=3), "to_dict has returned"),
 ]
 
 

@@ -18,7 +18,7 @@ from skfair.metrics import (
     mcdp,
 )
 from skfair.monitoring import FairnessMonitor
-from skfair.statistics import GroupedScores
+from skfair.statistics import CountTable
 
 METRICS = {
     "mcdp": mcdp,
@@ -101,7 +101,7 @@ def test_alarm_is_for_all_strata_at_once():
     assert weighted.pvalue_ == 1
 
 
-def test_statistics_of_strata_take_the_place_of_rows():
+def test_tables_of_strata_take_the_place_of_rows():
     rows = batch(0)
     del rows["y_true"]
     first, second = FairnessMonitor(mcdp), FairnessMonitor(mcdp)
@@ -110,8 +110,8 @@ def test_statistics_of_strata_take_the_place_of_rows():
     of_strata = {}
     for label in STRATA:
         own = rows["control_features"] == label
-        of_strata[label] = GroupedScores.from_scores(
-            scores[own], sensitive_features=groups[own]
+        of_strata[label] = CountTable.from_rows(
+            None, scores[own], sensitive_features=groups[own]
         )
     second.update(None, of_strata)
     assert first.history_.equals(second.history_)
@@ -151,10 +151,10 @@ def test_errors_change_nothing():
         monitor.update(**plain, control_features=[None] * 240)
     with pytest.raises(ValueError, match="control_features"):
         monitor.update(**plain, control_features=["a"] * 239)
-    statistic = GroupedScores.from_scores(
-        rows["y_score"], sensitive_features=rows["sensitive_features"]
+    statistic = CountTable.from_rows(
+        None, rows["y_score"], sensitive_features=rows["sensitive_features"]
     )
-    with pytest.raises(ValueError, match="give a mapping of strata"):
+    with pytest.raises(ValueError, match="make the table with it"):
         monitor.update(None, statistic, control_features=["a"])
     assert monitor.to_dict() == before
     with pytest.raises(ValueError, match="multistratum must be"):
@@ -195,7 +195,7 @@ RATES = {
 
 @pytest.mark.parametrize("name", RATES)
 def test_weighted_mean_of_rates_of_some_rows_is_refused(name):
-    """The metric weighs strata by all their rows, of which a statistic has some."""
+    """The metric weighs strata by all their rows, of which a table has some."""
     function, quality = RATES[name]
     rng = np.random.default_rng(0)
     rows = {
@@ -212,17 +212,17 @@ def test_weighted_mean_of_rates_of_some_rows_is_refused(name):
         ValueError, match=r"multistratum='max' .* rows of the stratum 0"
     ):
         monitor.update(y_true, y_pred, **rows)
-    assert monitor.statistic_ is None
+    assert monitor.table_ is None
 
 
-def test_strata_of_statistics_are_those_of_rows():
+def test_strata_of_tables_are_those_of_rows():
     """A day is the same stratum, whichever library holds it."""
     rows, groups = [0.1, 0.4, 0.2, 0.9], list("abab")
     monitor, day = FairnessMonitor(mcdp, min_group_size=1), date(2026, 1, 5)
     monitor.update(None, rows, sensitive_features=groups, control_features=[day] * 4)
-    one = GroupedScores.from_scores(rows, sensitive_features=groups)
+    one = CountTable.from_rows(None, rows, sensitive_features=groups)
     monitor.update(None, {pd.Timestamp(day): one})
-    assert list(monitor.statistic_) == [day]
+    assert list(monitor.table_) == [day]
     assert monitor.history_["n_rows"].tolist() == [4, 8]
     with pytest.raises(ValueError, match="must map distinct strata"):
         monitor.update(None, {pd.Timestamp(day): one, day: one})

@@ -80,13 +80,7 @@ from skfair.postprocessing import (
 )
 from skfair.report import FairnessReport
 from skfair.sampling import rows_to_certify
-from skfair.statistics import (
-    GroupedCalibration,
-    GroupedConfusion,
-    GroupedHistogram,
-    GroupedOutcomes,
-    GroupedScores,
-)
+from skfair.statistics import CountTable
 
 
 def typed(*guesses, says=""):
@@ -222,7 +216,7 @@ NO_GROUPS = "must take sensitive_features, which accuracy_score does not.*group_
 )
 def test_metrics_by_name_or_without_groups(people, metric, says):
     X, y, _ = people
-    histogram = GroupedHistogram.from_scores([0.5], sensitive_features=["a"])
+    histogram = CountTable.from_rows(None, [0.5], sensitive_features=["a"])
     rows, groups = (y, X["x0"]), {"sensitive_features": X["sex"]}
     calls = [
         partial(permutation_test, metric, *rows, **groups),
@@ -269,7 +263,7 @@ OF_SCORES = {
     "FairnessMonitor": lambda *rows, **groups: FairnessMonitor(mcdp).update(
         *rows, **groups
     ),
-    "GroupedCalibration": GroupedCalibration.from_scores,
+    "CountTable of bins": partial(CountTable.from_rows, n_bins=64),
     "GroupCurveDisplay": partial(
         GroupCurveDisplay.from_predictions,
         kind="calibration_gap",
@@ -285,14 +279,10 @@ OF_LABELS = {
     "max_gap_test": partial(max_gap_test, n_permutations=9),
     "top_groups": top_groups,
     "DCPResult": DCPResult.from_predictions,
-    "GroupedConfusion": GroupedConfusion.from_predictions,
+    "CountTable of labels": CountTable.from_rows,
 }
 OF_GROUPS = {
-    "GroupedScores": GroupedScores.from_scores,
-    "GroupedHistogram": GroupedHistogram.from_scores,
-    "GroupedOutcomes": lambda s, **groups: GroupedOutcomes.from_outcomes(
-        s > 0.5, **groups
-    ),
+    "CountTable": partial(CountTable.from_rows, None),
     "ScoreRepairer": lambda s, **groups: ScoreRepairer().fit(s, **groups),
     "transform": lambda s, **groups: (
         ScoreRepairer().fit(s, sensitive_features=[0, 1] * 50).transform(s, **groups)
@@ -394,9 +384,9 @@ def test_rows_in_duckdb():
         lambda: mcdp(None, table, sensitive_features="sex"),
         lambda: mcdp(
             None,
-            frames.grouped_scores(table, y_score="p", sensitive_features="sex"),
+            frames.count_table(table, y_pred="p", sensitive_features="sex"),
         ),
-        says=r"skfair\.frames\.grouped_scores\(table, y_score=",
+        says=r"skfair\.frames\.count_table\(table, y_pred=",
     )
     assert 0 <= value < 0.1
 
@@ -579,4 +569,4 @@ def test_labels_of_too_few_rows_are_no_names_of_columns(people):
 
 def test_a_file_in_place_of_a_table():
     with pytest.raises(TypeError, match=r"got a str\. Read the file first, as pandas"):
-        frames.grouped_scores("a.csv", y_score="p", sensitive_features="sex")
+        frames.count_table("a.csv", y_pred="p", sensitive_features="sex")

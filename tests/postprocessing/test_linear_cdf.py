@@ -5,19 +5,19 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logit, ndtr
 
+from skfair._rows import Rows
+from skfair.groups import encode_groups
 from skfair.postprocessing._score_repairer import (
     LinearCDF,
 )
-from skfair.statistics import GroupedScores
+from skfair.statistics._distributions import Distributions
 
 
 def statistic(*groups, weights=None):
-    """Grouped scores, one list of scores for each group."""
-    return GroupedScores.from_scores(
-        np.concatenate(groups),
-        sensitive_features=np.repeat(np.arange(len(groups)), [len(g) for g in groups]),
-        sample_weight=weights,
-    )
+    """Distributions, of one list of scores for each group."""
+    codes = np.repeat(np.arange(len(groups)), [len(g) for g in groups])
+    columns = {"y_pred": np.concatenate(groups), "weight": weights}
+    return Distributions.from_rows(Rows(encode_groups(codes), **columns))
 
 
 # --- one CDF

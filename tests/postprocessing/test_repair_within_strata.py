@@ -10,7 +10,7 @@ from sklearn.base import clone
 from skfair.groups import encode_groups
 from skfair.metrics import mcdp
 from skfair.postprocessing import ScoreRepairer
-from skfair.statistics import GroupedScores
+from skfair.statistics import CountTable
 
 
 @pytest.fixture(scope="module")
@@ -129,6 +129,6 @@ def test_a_map_for_each_stratum(rows):
 
 def test_a_statistic_has_no_strata(rows):
     _, scores, group, dept = rows
-    statistic = GroupedScores.from_scores(scores, sensitive_features=group)
+    statistic = CountTable.from_rows(None, scores, sensitive_features=group)
     with pytest.raises(ValueError, match="control_features must be None"):
         ScoreRepairer().fit(statistic, control_features=dept)

@@ -18,7 +18,8 @@ from skfair.postprocessing._score_repairer import (
     lowest_of_band,
     spread_in_bins,
 )
-from skfair.statistics import GroupedHistogram, GroupedScores
+from skfair.statistics import CountTable
+from skfair.statistics._distributions import Distributions
 
 
 @st.composite
@@ -396,7 +397,7 @@ def test_a_statistic_gives_the_map_of_its_rows(rows, amount, weighted):
     scores, groups = rows
     weights = np.arange(len(scores)) % 3 + 1 if weighted else None
     given_rows = {"sensitive_features": groups, "sample_weight": weights}
-    statistic = GroupedScores.from_scores(scores, **given_rows)
+    statistic = CountTable.from_rows(None, scores, **given_rows)
     assert_same_map(
         ScoreRepairer(**amount).fit(statistic),
         ScoreRepairer(**amount).fit(scores, **given_rows),
@@ -409,7 +410,7 @@ def test_cells_of_one_score_give_the_map_of_the_rows(rows, weighted):
     scores = np.round(scores, 3)
     weights = np.arange(len(scores)) % 3 + 1 if weighted else None
     given_rows = {"sensitive_features": groups, "sample_weight": weights}
-    histogram = GroupedHistogram.from_scores(scores, **given_rows)
+    histogram = CountTable.from_rows(None, scores, n_bins=2**30, **given_rows)
     assert_same_map(
         ScoreRepairer().fit(histogram), ScoreRepairer().fit(scores, **given_rows)
     )
@@ -419,23 +420,23 @@ def test_cells_of_one_score_give_the_map_of_the_rows(rows, weighted):
 def test_bins_keep_their_rows_and_weights(weights):
     scores, groups = [0.1, 0.12, 0.2, 0.6, 0.7, 0.9], [0, 0, 0, 1, 1, 1]
     given_rows = {"sensitive_features": groups, "sample_weight": weights}
-    histogram = GroupedHistogram.from_scores(scores, n_bins=2, **given_rows)
-    spread = spread_in_bins(histogram)
+    histogram = CountTable.from_rows(None, scores, n_bins=2, **given_rows)
+    spread = Distributions.from_rows(spread_in_bins(histogram._rows))
     assert spread.scores.tolist() == [0.1, (0.1 + 0.2) / 2, 0.2, 0.6, 0.75, 0.9]
     assert_array_equal(spread.counts, [3, 3])
     assert_allclose(spread.totals, np.bincount(groups, weights))
     assert_allclose(np.bincount(spread.codes, spread.weights), spread.totals)
-    assert GroupedScores.from_dict(spread.to_dict()).labels == (0, 1)
+    assert spread.labels == (0, 1)
 
 
 def test_a_statistic_takes_the_place_of_all_other_arguments():
-    statistic = GroupedScores.from_scores([0.1, 0.7], sensitive_features=["F", "M"])
+    statistic = CountTable.from_rows(None, [0.1, 0.7], sensitive_features=["F", "M"])
     for name in ("y", "sensitive_features", "sample_weight"):
         with pytest.raises(ValueError, match=f"{name} must be None"):
             ScoreRepairer().fit(statistic, **{name: [0, 1]})
     nobody = encode_groups([None], missing="drop")
-    empty = GroupedScores.from_scores([0.1], sensitive_features=nobody)
-    with pytest.raises(ValueError, match="a statistic of 0 rows"):
+    empty = CountTable.from_rows(None, [0.1], sensitive_features=nobody)
+    with pytest.raises(ValueError, match="a table of 0 people"):
         ScoreRepairer().fit(empty)
     with pytest.raises(ValueError, match="sensitive_features is None"):
         ScoreRepairer().fit([0.1, 0.7])

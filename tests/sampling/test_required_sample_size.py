@@ -9,7 +9,7 @@ from scipy.stats import entropy
 from skfair.metrics import cvar_fairness, cvar_fairness_test
 from skfair.sampling import renyi_entropy, required_sample_size
 from skfair.sampling._plans import simulated_estimates, unequal_rates
-from skfair.statistics import GroupedOutcomes
+from skfair.statistics import CountTable
 
 EASY = {"alpha": 0.5, "epsilon": 0.45, "random_state": 0, "n_simulations": 300}
 
@@ -48,9 +48,14 @@ def test_simulated_groups_have_the_cvar_fairness_asked_for():
     for weights in (uniform(40), generator.dirichlet(np.ones(40))):
         rates = unequal_rates(weights, 20, 0.25, 0.3, generator)
         for row in rates:
-            counts = np.full(40, 1000)
-            statistic = GroupedOutcomes(row * 1000, counts, counts, counts, range(40))
-            value = cvar_fairness(None, statistic, alpha=0.75, group_weights=weights)
+            hits = np.rint(row * 1000)
+            table = CountTable.from_rows(
+                None,
+                np.repeat([0, 1], 40),
+                sensitive_features=np.tile(np.arange(40), 2),
+                counts=np.append(1000 - hits, hits),
+            )
+            value = cvar_fairness(None, table, alpha=0.75, group_weights=weights)
             assert value == pytest.approx(0.3, abs=0.05)
 
 

@@ -1,4 +1,4 @@
-"""The scores of each group: sorted, distinct, weighted and additive."""
+"""Arithmetic of the score distributions of groups: sorted scores and their CDFs."""
 
 from __future__ import annotations
 
@@ -8,34 +8,23 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from skfair._rows import Rows
 from skfair._utils._arrays import Bools, Floats, Integers, quotients
 from skfair._utils._validation import (
     MAX_EXACT_SUM,
-    AnyScale,
-    check_weights,
     lie_in_unit_interval,
-    scores_on,
 )
-from skfair._utils._warnings import warn_if_reordered
-from skfair.groups import (
-    Groups,
-    drop_weightless,
-    resolve_groups,
-    sum_by_code,
-)
-from skfair.statistics._statistic import GroupedStatistic
+from skfair.groups import Groups
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GroupedScores(GroupedStatistic):
+class Distributions:
     """The empirical score distribution of every group.
 
-    One entry per distinct pair of score and group, sorted by score. It is a
-    sufficient statistic for every metric of score distributions, and additive:
-    ``a + b`` is the statistic of the joined rows.
+    One entry for each distinct pair of score and group, sorted by score: from it every
+    metric of score distributions is computed.
 
     Attributes
     ----------
@@ -48,41 +37,18 @@ class GroupedScores(GroupedStatistic):
         Total weight of the rows of each entry: int64 counts where every sample
         weight is a whole number, which keeps all sums exact, else float64.
     counts : ndarray of shape (n_groups,)
-        Number of rows of each group, rows of weight zero excepted.
+        Number of people of each group, those of weight zero excepted.
     totals : ndarray of shape (n_groups,)
         Total weight of each group.
     squares : ndarray of shape (n_groups,)
-        Sum of the squared weights of the rows of each group.
+        Sum of the squared weights of the people of each group.
     labels : tuple of length n_groups
         Group labels.
     names : tuple of str
         Names of the sensitive columns, where known.
     min_group_size : int
-        Smallest number of rows with which a group may be compared.
-
-    See Also
-    --------
-    skfair.metrics.mcdp : One of the metrics that take this in place of scores.
-    GroupedHistogram : Scores in bins, for any number of rows.
-    sum_statistics : Sum of many statistics.
-
-    Notes
-    -----
-    An entry takes 17 bytes (20 with more than 127 groups): at most 1.7 GB for 10^8
-    distinct scores, and 1.7 MB for 10^8 rows that share 10^5 scores. Building it needs
-    about three times as much for a moment.
-
-    Examples
-    --------
-    >>> from skfair.metrics import mcdp
-    >>> from skfair.statistics import GroupedScores
-    >>> monday = GroupedScores.from_scores([0.2, 0.9], sensitive_features=["F", "M"])
-    >>> tuesday = GroupedScores.from_scores([0.4, 0.6], sensitive_features=["F", "M"])
-    >>> mcdp(None, monday + tuesday)
-    1.0
+        Smallest number of people with which a group may be compared.
     """
-
-    _by_group = "counts", "totals", "squares"
 
     scores: Floats
     codes: NDArray[np.integer]
@@ -95,170 +61,10 @@ class GroupedScores(GroupedStatistic):
     min_group_size: int = 1
 
     @classmethod
-    def from_scores(
-        cls,
-        y_score: ArrayLike,
-        *,
-        sensitive_features: Any,
-        scale: AnyScale = "probability",
-        sample_weight: ArrayLike | None = None,
-    ) -> GroupedScores:
-        """Collect the scores of each group.
-
-        Parameters
-        ----------
-        y_score : array-like of shape (n_samples,)
-            Scores in [0, 1], probabilities of the positive class as a rule; on other
-            scales any finite numbers.
-        sensitive_features : array-like of shape (n_samples,) or \
-(n_samples, n_columns), or Groups
-            Group of each row; several columns stand for their intersection.
-        scale : {"probability", "rank", "real"}, default="probability"
-            ``"rank"`` and ``"real"`` are for scores that are no probabilities, of which
-            metrics take ranks or the numbers: pass ``scale`` to them, too. The
-            statistic keeps the scores themselves, so that statistics of batches can be
-            added.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative sample weights.
-
-        Returns
-        -------
-        GroupedScores
-
-        Raises
-        ------
-        TypeError
-            If an argument is missing, or of a kind that is not taken.
-        ValueError
-            On scores outside [0, 1], or that are not finite on another scale,
-            wrong lengths, missing groups, negative weights, or a group whose rows all
-            weigh zero.
-        """
-        warn_if_reordered(
-            y_score=y_score,
-            sensitive_features=sensitive_features,
-            sample_weight=sample_weight,
-        )
-        return cls._from_arrays(y_score, sensitive_features, sample_weight, scale)
-
-    @classmethod
-    def _from_arrays(
-        cls,
-        y_score: ArrayLike,
-        sensitive_features: Any,
-        sample_weight: ArrayLike | None,
-        scale: AnyScale,
-    ) -> GroupedScores:
-        """Collect scores of rows, of whose order no warning is due."""
-        scores = scores_on(scale, y_score)
-        groups = resolve_groups(sensitive_features, n_samples=len(scores))
-        scores, codes, weights, counts = drop_weightless(scores, groups, sample_weight)
-        totals = squares = counts.astype(np.int64)
-        if weights is not None:
-            totals = np.bincount(codes, weights, len(counts)).astype(weights.dtype)
-            squares = _sums_of_squares(codes, weights, 1, len(counts))
-        entries = sort_scores(scores, codes, weights, n_groups=len(counts))
-        rest = groups.labels, groups.names, groups.min_group_size
-        return cls(*entries, counts, totals, squares, *rest)
-
-    @classmethod
-    def from_counts(
-        cls,
-        y_score: ArrayLike,
-        *,
-        sensitive_features: Any,
-        n_rows: ArrayLike,
-        total_weight: ArrayLike | None = None,
-        scale: AnyScale = "probability",
-    ) -> GroupedScores:
-        """Collect scores that were counted already, in SQL for instance.
-
-        `skfair.frames.grouped_scores` counts the rows of a table in this way. Counts
-        passed as sample weights to `from_scores` would make each entry one row, and
-        groups too small for `min_group_size`.
-
-        Parameters
-        ----------
-        y_score : array-like of shape (n_entries,)
-            Scores in [0, 1], on other scales any finite numbers; equal ones of a group
-            are joined.
-        sensitive_features : array-like of shape (n_entries,) or \
-(n_entries, n_columns), or Groups
-            Group of each entry; several columns stand for their intersection.
-        n_rows : array-like of int of shape (n_entries,)
-            How many rows have this score and group; entries of 0 rows are left out.
-        total_weight : array-like of shape (n_entries,), default=None
-            Sum of the sample weights of these rows; `n_rows` by default. The rows of an
-            entry count as if they weighed the same.
-        scale : {"probability", "rank", "real"}, default="probability"
-            ``"rank"`` and ``"real"`` are for scores that are no probabilities, as in
-            `from_scores`.
-
-        Returns
-        -------
-        GroupedScores
-
-        Raises
-        ------
-        TypeError
-            If an argument is missing, or of a kind that is not taken.
-        ValueError
-            On scores outside [0, 1], or that are not finite on another scale, NaN,
-            wrong lengths, missing groups, counts that
-            are negative or no whole numbers, weights that are negative, or that are
-            zero where there are rows.
-
-        Examples
-        --------
-        >>> from skfair.statistics import GroupedScores
-        >>> GroupedScores.from_counts(
-        ...     [0.2, 0.9, 0.4], sensitive_features=["F", "F", "M"], n_rows=[7, 3, 5]
-        ... )
-        GroupedScores(3 entries; rows 'F': 10, 'M': 5)
-        """
-        scores = scores_on(scale, y_score)
-        groups = resolve_groups(sensitive_features, n_samples=len(scores))
-        rows = check_weights(n_rows, len(scores), "n_rows")
-        if rows is None or rows.dtype.kind != "i":
-            raise ValueError(
-                "n_rows must be whole numbers that add up to less than 2**53, got "
-                f"{n_rows!r}."
-            )
-        weights = rows
-        if total_weight is not None:
-            weights = check_weights(total_weight, len(scores), "total_weight")
-            entry = int(((weights > 0) != (rows > 0)).argmax())
-            if (weights[entry] > 0) != (rows[entry] > 0):
-                raise ValueError(
-                    f"total_weight is {weights[entry]} in entry {entry}, whose n_rows "
-                    f"is {rows[entry]}: expected both to be positive, or both 0."
-                )
-        statistic = cls.from_scores(
-            scores, sensitive_features=groups, sample_weight=weights, scale=scale
-        )
-        counts = sum_by_code(groups.codes, rows, len(groups.labels))
-        kept = (groups.codes >= 0) & (rows > 0)
-        n_groups = len(groups.labels)
-        squares = _sums_of_squares(
-            groups.codes[kept], weights[kept], rows[kept], n_groups
-        )
-        return replace(statistic, counts=counts.astype(np.intp), squares=squares)
-
-    @classmethod
-    def _from_rows(cls, rows: Rows) -> GroupedScores:
+    def from_rows(cls, rows: Rows) -> Distributions:
         """Collect checked scores; those that are in order are not sorted again."""
         rows = rows.grouped()
-        scores, codes, weights = rows.y_pred, rows.groups.codes, rows.totals
-        counts = np.bincount(codes, rows.n, rows.n_groups).astype(np.intp)
-        totals = squares = counts.astype(np.int64)
-        if rows.weight is not None:
-            totals = np.bincount(codes, weights, rows.n_groups)
-            totals = totals.astype(rows.weight.dtype)
-            if rows.squares is None:
-                n = 1 if rows.n is None else rows.n
-                squares = _sums_of_squares(codes, rows.weight, n, rows.n_groups)
-            else:
-                squares = np.bincount(codes, rows.squares, rows.n_groups)
+        scores, codes, weights = rows.y_pred, rows.groups.codes, rows.mass
         if not rows.is_ordered:
             scores, codes, weights = sort_scores(
                 scores, codes, weights, n_groups=rows.n_groups
@@ -273,9 +79,14 @@ class GroupedScores(GroupedStatistic):
             starts, weights = _join(keys[1:] != keys[:-1], weights, len(keys))
             entries = order if starts is None else order[starts]
             scores, codes = scores[entries], codes[entries]
-        groups = rows.groups
-        rest = groups.labels, groups.names, groups.min_group_size
-        return cls(scores, codes, weights, counts, totals, squares, *rest)
+        sums = rows.counts, rows.totals, rows.sums_of_squares
+        rest = rows.labels, rows.names, rows.min_group_size
+        return cls(scores, codes, weights, *sums, *rest)
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups, absent ones included."""
+        return len(self.labels)
 
     @property
     def effective_sizes(self) -> Floats:
@@ -323,16 +134,6 @@ class GroupedScores(GroupedStatistic):
         scores : ndarray of shape (n_distinct,), increasing
         shares : ndarray of shape (n_distinct,)
             Share of the total weight at or below each score; the last is exactly 1.
-
-        Examples
-        --------
-        >>> from skfair.statistics import GroupedScores
-        >>> statistic = GroupedScores.from_scores(
-        ...     [0.2, 0.9, 0.2, 0.4], sensitive_features=["F", "F", "M", "M"]
-        ... )
-        >>> scores, shares = statistic.cdf(None)
-        >>> scores.tolist(), shares.tolist()
-        ([0.2, 0.4, 0.9], [0.5, 0.75, 1.0])
         """
         scores, weights = self.of_group(group)
         total = self.totals.sum() if group is None else self.totals[group]
@@ -345,19 +146,6 @@ class GroupedScores(GroupedStatistic):
         scores, shares = self.cdf(group)
         n_below = np.searchsorted(scores, score, side="right")
         return float(shares[n_below - 1]) if n_below else 0.0
-
-    def _join_entries(self, other: GroupedScores) -> dict[str, Any]:
-        """Sort the scores of both."""
-        scores, codes, weights = (
-            np.concatenate([getattr(self, name), getattr(other, name)])
-            for name in ("scores", "codes", "weights")
-        )
-        entries = sort_scores(scores, codes, weights, n_groups=self.n_groups)
-        return dict(zip(("scores", "codes", "weights"), entries, strict=True))
-
-    def __repr__(self) -> str:
-        n_entries = len(self.scores)
-        return f"GroupedScores({n_entries} entries; rows {self._rows_by_group()})"
 
     @cached_property
     def _order(self) -> tuple[Integers, Integers]:
@@ -382,18 +170,6 @@ def whole_if_exact(values: NDArray[Any]) -> NDArray[Any]:
     whole = values.dtype.kind in "iu" or np.array_equal(values, np.rint(values))
     exact = whole and values.sum() < MAX_EXACT_SUM
     return values.astype(np.int64 if exact else np.float64, copy=False)
-
-
-def _sums_of_squares(
-    codes: NDArray[np.integer], weights: NDArray[Any], n: Any, n_groups: int
-) -> NDArray[Any]:
-    """Sum the squared weights of the people of each group; `n` of an entry weigh equal.
-
-    They are whole if all weights are, as far as floats count them exactly.
-    """
-    squares = quotients(np.square(weights, dtype=float), n)
-    sums = np.bincount(codes, squares, n_groups)
-    return whole_if_exact(sums) if weights.dtype.kind == "i" else sums
 
 
 #: Products of two whole totals stay below this, so that they are exact in int64.
@@ -421,7 +197,7 @@ class Gap(NamedTuple):
         return np.asarray(self.signed / self.scale)
 
 
-def gap_between(statistic: GroupedScores, first: int, second: int | None) -> Gap:
+def gap_between(statistic: Distributions, first: int, second: int | None) -> Gap:
     """CDF of one group minus the CDF of another, or of everyone (None)."""
     gaps = statistic._gaps
     gap = gaps.get((first, second)) or _subtract(statistic, first, second)
@@ -430,7 +206,7 @@ def gap_between(statistic: GroupedScores, first: int, second: int | None) -> Gap
     return gap
 
 
-def _subtract(statistic: GroupedScores, first: int, second: int | None) -> Gap:
+def _subtract(statistic: Distributions, first: int, second: int | None) -> Gap:
     """Subtract the CDF of a group, or of everyone, from that of another group."""
     scores, codes, weights = statistic.scores, statistic.codes, statistic.weights
     totals = statistic.totals
@@ -461,7 +237,7 @@ def _subtract(statistic: GroupedScores, first: int, second: int | None) -> Gap:
     return Gap(scores, signed, float(scale), (float(ours), float(theirs)))
 
 
-def cdf_steps(statistic: GroupedScores) -> tuple[Floats, Floats]:
+def cdf_steps(statistic: Distributions) -> tuple[Floats, Floats]:
     """CDF of the group of each entry before and after it, in the order of entries."""
     order, starts = statistic._order
     sums = np.cumsum(statistic.weights[order])
@@ -473,17 +249,7 @@ def cdf_steps(statistic: GroupedScores) -> tuple[Floats, Floats]:
     return after - statistic.weights / totals, after
 
 
-def check_probabilities(statistic: GroupedScores, name: str, hint: str) -> None:
-    """Raise if a statistic holds scores outside [0, 1]."""
-    scores = statistic.scores
-    if len(scores) and (scores[0] < 0 or scores[-1] > 1):
-        raise ValueError(
-            f"{name} must lie in [0, 1], got a statistic of scores from {scores[0]} to "
-            f"{scores[-1]}.{hint}"
-        )
-
-
-def pooled_ranks(statistic: GroupedScores) -> GroupedScores:
+def pooled_ranks(statistic: Distributions) -> Distributions:
     """Replace each score by its mid-rank among everyone, a number in (0, 1).
 
     It is the share of the total weight below the score, plus half of that at the score.
@@ -503,9 +269,9 @@ def pooled_ranks(statistic: GroupedScores) -> GroupedScores:
     return replace(statistic, scores=ranks)
 
 
-def ranked_scores(rows: Rows) -> GroupedScores:
+def ranked_scores(rows: Rows) -> Distributions:
     """Collect the mid-ranks of rows that have a group."""
-    return pooled_ranks(rows.statistic(GroupedScores))
+    return pooled_ranks(Distributions.from_rows(rows))
 
 
 def mid_ranks(scores: Floats, weights: NDArray[Any] | None) -> Floats:

@@ -250,7 +250,7 @@ def test_rows_that_cannot_be_counted(engine, fault, table_in):
     columns = {"sensitive_features": "sex", "sample_weight": "weight"}
     if fault == "label":
         with pytest.raises(ValueError, match=message):
-            count_table(frame, y_true="y", y_pred="y", **columns)
+            count_table(frame, y_true="y", y_pred="sex", **columns)
     else:
         with pytest.raises(ValueError, match=message):
             count_table(frame, y_pred="score", n_bins=4, **columns)

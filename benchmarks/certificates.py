@@ -37,9 +37,9 @@ from skfair.metrics import (
     max_gap,
     mcdp,
 )
+from skfair.metrics._madd import MADD
 from skfair.metrics._madd_bins import N_BANDWIDTHS, gap_curves, stable_interval
 from skfair.metrics._pairs import compared_pairs
-from skfair.statistics import CountTable
 
 #: Level of certificates, and the share of rounding in a bound.
 LEVEL, ROUNDING = 0.05, 1e-9
@@ -162,21 +162,15 @@ class Bandwidths:
 
     def __init__(self, population: Population, n_groups: int) -> None:
         rows = population.rows()
-        statistic = CountTable.from_rows(
-            None,
-            rows["y_score"],
-            sensitive_features=rows["sensitive_features"],
-            sample_weight=rows["sample_weight"],
-        )
+        columns = rows["y_score"], rows["sensitive_features"], rows["sample_weight"]
+        statistic = MADD().tabulate(None, *columns)
         self.pairs = compared_pairs(n_groups, "pairwise")
         curves = gap_curves(statistic, self.pairs, N_BANDWIDTHS)
         self.curves = {pair: curve for pair, _, curve in curves}
 
     def truth(self, scores: NDArray[Any], groups: NDArray[Any], weights: Any) -> float:
         """Return the largest over pairs of groups, each at its own bandwidths."""
-        statistic = CountTable.from_rows(
-            None, scores, sensitive_features=groups, sample_weight=weights
-        )
+        statistic = MADD().tabulate(None, scores, groups, weights)
         values = []
         for pair, totals, curve in gap_curves(statistic, self.pairs, N_BANDWIDTHS):
             first, last, _ = stable_interval(curve, totals)

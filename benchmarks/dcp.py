@@ -20,8 +20,9 @@ import numpy as np
 from _tables import read_table
 from sklearn.tree import DecisionTreeClassifier
 
+from skfair._utils._arrays import shares_of_sums
 from skfair.metrics import dcp_bounds
-from skfair.statistics import CountTable
+from skfair.metrics._dcp import DCP
 
 KINDS = ("near-fair", "mixed", "sparse")
 #: Classes and groups.
@@ -76,18 +77,16 @@ def census() -> None:
         features = table.drop(columns=[name, "POWSTATE"]).select_dtypes("number")
         tree = DecisionTreeClassifier(min_samples_leaf=5, random_state=0)
         tree.fit(features[train], table.loc[train, name])
-        statistic = CountTable.from_rows(
+        rows = DCP().tabulate(
             table.loc[~train, name].to_numpy(),
             tree.predict(features[~train]),
-            sensitive_features=table.loc[~train, "POWSTATE"].to_numpy(),
+            table.loc[~train, "POWSTATE"].to_numpy(),
         )
+        of_labels = rows.matrices.sum(axis=2)
+        of_groups = shares_of_sums(rows.totals)
         bound(
-            f"{name}, {len(statistic.classes)} classes",
-            (
-                statistic.confusion,
-                statistic.group_weights,
-                statistic.label_frequencies,
-            ),
+            f"{name}, {len(rows.classes)} classes",
+            (shares_of_sums(rows.matrices), of_groups, shares_of_sums(of_labels)),
         )
 
 

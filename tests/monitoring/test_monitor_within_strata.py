@@ -115,6 +115,13 @@ def test_tables_of_strata_take_the_place_of_rows():
         )
     second.update(None, of_strata)
     assert first.history_.equals(second.history_)
+    third, strata = FairnessMonitor(mcdp), rows.pop("control_features")
+    known = {"sensitive_features": groups, "control_features": strata}
+    table = CountTable.from_rows(None, scores, **known)
+    third.update(None, table)
+    assert first.history_.equals(third.history_)
+    with pytest.raises(ValueError, match="each stratum to a table without strata"):
+        third.update(None, {"one": table})
 
 
 def test_strata_without_two_groups_are_left_out():

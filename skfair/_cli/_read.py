@@ -34,7 +34,7 @@ from skfair._cli._duckdb import DuckDBRows
 from skfair._cli._faults import Faults
 from skfair._utils._files import sha256_of
 from skfair._utils._hints import require
-from skfair._utils._text import counted, visible_text
+from skfair._utils._text import counted, listed, visible_text
 from skfair._utils._validation import RowError
 from skfair.groups import sort_labels
 
@@ -309,31 +309,21 @@ def _wanted(
         join_names(args, name)
     _ask_for_columns(path, names, args, faults)
     by_case = {name.casefold(): name for name in reversed(names)}
-    listed = _listed(names)
     for name in [name for name in kinds_of(args) if name not in names]:
-        text = f"{path} has no column {name!r}; it has {listed}."
+        text = f"{path} has no column {name!r}"
         close = difflib.get_close_matches(name.casefold(), by_case, 1, 0.7)
         if close:
             meant = by_case[close[0]]
-            faults.rename_column(f"{text} Is {meant!r} meant?", name, meant)
-        elif len(names) < 3:
-            faults.add(f"{text} The first line must hold the names of the columns.")
+            faults.rename_column(f"{text}. Is {meant!r} meant?", name, meant)
         else:
-            faults.add(text)
+            faults.add(f"{text}.")
     kinds = kinds_of(args)
     if not {*kinds} <= {*names}:
-        faults.check()
+        faults.stop(_what_it_has(path, names))
     others = [name for name in names if name not in kinds and names.count(name) == 1]
     if len(names) > _FEW_COLUMNS:
         others = [name for name in others if _IDENTIFIER.search(name)]
     return [*kinds, *others]
-
-
-def _listed(names: Sequence[str]) -> str:
-    """List names of columns, not all of a table that is no CSV file, such as a page."""
-    listed = ", ".join(repr(name[:100]) for name in names[:_MAX_NAMES])
-    more = f" and {len(names) - _MAX_NAMES:,} more" * (len(names) > _MAX_NAMES)
-    return f"[{listed}]{more}"
 
 
 def _ask_for_columns(
@@ -349,7 +339,14 @@ def _ask_for_columns(
         wanted["sensitive"] = ["COLUMN"]
     if wanted:
         faults.mend(**wanted)
-        faults.stop(f"{path} has the columns {_listed(names)}.")
+        faults.stop(_what_it_has(path, names))
+
+
+def _what_it_has(path: Path, names: Sequence[str]) -> str:
+    """List columns, not all of a table that is no CSV file, such as a page."""
+    few = "The first line must hold the names of the columns." * (len(names) < 3)
+    columns = listed([repr(name[:100]) for name in names], _MAX_NAMES)
+    return f"{path} has the columns {columns}. {few}"
 
 
 def _chosen(
@@ -411,15 +408,18 @@ def _stored_names(path: Path) -> list[str]:
 def _read_parquet(path: Path, args: Namespace, faults: Faults) -> pd.DataFrame:
     """Read columns of a Parquet file."""
     pyarrow = require("pyarrow", f"Reading {path}", "save the table as CSV")
-    wanted = _wanted(path, _stored_names(path), args, faults)
+    wanted, kinds = _wanted(path, _stored_names(path), args, faults), kinds_of(args)
     # Opened first, since a name may be that of a directory or of another store.
     with path.open("rb") as file:
         table = pyarrow.parquet.read_table(file, columns=wanted)
     for name in wanted:
         if pyarrow.types.is_nested(table.schema.field(name).type):
+            if name not in kinds:
+                table = table.drop_columns([name])
+                continue
             raise ValueError(
                 f"column {name!r} of {path} is nested, expected one value in each row."
             )
     # Whole numbers beside missing ones are floats otherwise.
     made = table.to_pandas(ignore_metadata=True, types_mapper=pd.ArrowDtype)
-    return made[wanted]
+    return made[[name for name in wanted if name in made]]

@@ -282,8 +282,13 @@ def _header(path: Path, args: Namespace, faults: Faults) -> tuple[list[str], int
     first, skipped = str(line.iloc[0, 0]), 0
     if (stated := re.fullmatch(r'"?sep=(.)"?', first.strip(BLANKS))) is not None:
         skipped, args.sep = 1, args.sep or stated[1]  # as spreadsheets write it
-    elif args.sep is None:
-        args.sep = _separator(first, kinds_of(args))
+    else:
+        found = _separator(first, kinds_of(args))
+        if args.sep is not None and args.sep not in first and found in first:
+            written = "tab" if found == "\t" else f"'{found}'"
+            faults.add(f"{path} separates columns by {written}: --sep {written}.")
+            faults.mend(sep=found)
+        args.sep = args.sep or found
     # The second line is read, since pandas takes longer rows for rows with an index.
     whole |= {"sep": _format(path, args)["sep"], "skiprows": skipped, "nrows": 2}
     names = pd.read_csv(path, **whole).iloc[0]

@@ -389,9 +389,9 @@ class CertifyResult(Result):
         Probability, at most, of data that speak as clearly against a disparity of more
         than `at_most`, if there is one.
     certified : bool
-        Whether `least` is at most `at_most`, and so the p-value at most
+        Whether `smallest_certified` is at most `at_most`, and so the p-value at most
         1 - `confidence_level`.
-    least : float
+    smallest_certified : float
         Smallest value of `at_most` that these data would certify.
     confidence_level : float
     """
@@ -400,7 +400,7 @@ class CertifyResult(Result):
     at_most: float
     pvalue: float
     certified: bool
-    least: float
+    smallest_certified: float
     confidence_level: float
 
 
@@ -494,7 +494,7 @@ default=None
     >>> result = certify(
     ...     mcdp, y_true, y_score, sensitive_features=group, at_most=0.7
     ... )
-    >>> result.certified, result.value, round(result.least, 3)
+    >>> result.certified, result.value, round(result.smallest_certified, 3)
     (True, 0.581, 0.611)
     """
     metric = bounded_metric(metric, **options)

@@ -156,9 +156,8 @@ default=None
     counts : array-like of shape (n_samples,), default=None
         How many people each row stands for; by default one.
     clusters : array-like of shape (n_samples,), default=None
-        Person of each row, where people have several: visits, loans, months. Groups are
-        permuted among people with all their rows. All rows of a person must have the
-        same group and stratum.
+        Person of each row, where people have several, of one group and one stratum
+        each: visits, loans, months. Groups are permuted among whole people.
     random_state : int, RandomState instance or None, default=None
         Seed of the permutations.
     n_jobs : int, default=None

@@ -103,9 +103,13 @@ def test_intervals_of_copies_are_those_of_the_people(metric):
         atol=1e-12,
     )
     limits = {"at_most": 0.6}
-    assert certify(metric, true[three], y_pred[three], **rows, **limits).least == (
+    assert certify(
+        metric, true[three], y_pred[three], **rows, **limits
+    ).smallest_certified == (
         pytest.approx(
-            certify(metric, true, y_pred, sensitive_features=group, **limits).least
+            certify(
+                metric, true, y_pred, sensitive_features=group, **limits
+            ).smallest_certified
         )
     )
 
@@ -212,7 +216,7 @@ def test_group_metrics_count_people():
     three = np.repeat(np.arange(80), 3)
     names = ["selection_rate", "recall_score", "f1_score"]
     once = group_metrics(
-        names, true, decision, sensitive_features=group, random_state=0
+        names, true, decision, sensitive_features=group, n_resamples=49, random_state=0
     ).to_frame()
     clustered = group_metrics(
         names,
@@ -220,13 +224,14 @@ def test_group_metrics_count_people():
         decision[three],
         sensitive_features=group[three],
         clusters=person[three],
+        n_resamples=49,
         random_state=0,
     ).to_frame()
     assert_allclose(clustered["value"], once["value"])
     rates = [each in names[:2] for each in once.index.get_level_values("metric")]
     for end in ("lower", "upper"):
         assert_allclose(clustered[end][rates], once[end][rates], atol=1e-12)
-        assert_allclose(clustered[end], once[end], atol=0.12)
+        assert_allclose(clustered[end], once[end], atol=0.15)
 
 
 def test_cross_validation_permutes_people():

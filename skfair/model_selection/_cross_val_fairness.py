@@ -192,8 +192,8 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
         Weights of the rows in the metric. Under metadata routing `fit` gets them too
         where it requests them; otherwise pass those of `fit` in `params`.
     clusters : array-like of shape (n_samples,), default=None
-        Person of each row, where people have several: people are permuted and drawn
-        with all their rows. `groups` with `GroupKFold` keep them in one fold.
+        Person of each row, where people have several, of one group each: whole people
+        are permuted and drawn. Keep them in one fold by `groups`.
     random_state : int, RandomState instance or None, default=None
         Seed of resamples and permutations.
     n_jobs : int, default=None
@@ -260,9 +260,8 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
     fold has too much of by chance, the models of the other folds repair, and over all
     folds that cancels. Measure them on rows that no fold has used.
 
-    A row that several folds hold out, as `RepeatedStratifiedKFold` does, counts with
-    each of its predictions, and is resampled and permuted with all of them. Rows that
-    are never held out do not count.
+    A row that several folds hold out counts with each of its predictions, and is
+    resampled and permuted with all of them. Rows never held out do not count.
 
     Examples
     --------
@@ -288,8 +287,6 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
     ... )
     >>> result.lower < result.value < result.upper, result.pvalue
     (True, 0.01)
-    >>> bool(result.value < result.fold_values.mean())
-    True
     >>> result.group_sizes
     {0: 163, 1: 237}
     """

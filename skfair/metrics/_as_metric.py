@@ -58,7 +58,7 @@ METRICS: Mapping[str, type[Metric]] = {
 #: Arguments that have a value for each row, and are no options.
 _OF_ROWS = (
     *("y_true", "y_pred", "y_score"),
-    *("sensitive_features", "sample_weight", "counts"),
+    *("sensitive_features", "sample_weight", "counts", "clusters"),
 )
 
 

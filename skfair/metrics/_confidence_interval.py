@@ -88,6 +88,7 @@ def confidence_interval(
     method: Method = "band",
     sample_weight: ArrayLike | None = None,
     counts: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
     **options: Any,
 ) -> ConfidenceInterval:
     """Confidence interval of a disparity that keeps its level, at parity as elsewhere.
@@ -134,6 +135,12 @@ default=None
         ``"band"``.
     counts : array-like of shape (n_samples,), default=None
         How many people each row stands for; by default one.
+    clusters : array-like of shape (n_samples,), default=None
+        Person of each row, where people have several: visits, loans, months. They count
+        by the effective number of people, as if all rows of a person were alike; where
+        they are not, the interval is wider than it need be, see the notes. All rows of
+        a person must have the same group and stratum. None unless the method is
+        ``"band"``.
     **options : dict
         Options of the metric, such as ``pos_label="yes"`` or ``epsilon=0.05``. One that
         has the name of a parameter here is set by `functools.partial`.
@@ -233,7 +240,7 @@ default=None
     if isinstance(y_score, GroupedHistogram) and metric.statistic is GroupedScores:
         bounds, y_score = bounds_of_bins(metric, y_score), y_score.at_edges()
     groups, strata = sensitive_features, control_features
-    columns = groups, strata, sample_weight, counts
+    columns = groups, strata, sample_weight, counts, clusters
     comparisons = compare_rows(metric, method, y_true, y_score, *columns)
     tail, value = (1 - level) / 2, comparisons.value
     low = lower_bound(comparisons, tail)
@@ -256,6 +263,7 @@ def compare_rows(
     control_features: Any,
     sample_weight: ArrayLike | None,
     counts: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
 ) -> Comparisons:
     """Find what a metric compares, and quantiles of the noise, from its arguments."""
     if method != "band" and sample_weight is not None:
@@ -263,7 +271,12 @@ def compare_rows(
             f"sample_weight must be None with method={method!r}, whose bounds are for "
             "unweighted rows."
         )
-    columns = sensitive_features, control_features, sample_weight, counts
+    if method != "band" and clusters is not None:
+        raise ValueError(
+            f"clusters must be None with method={method!r}, whose bounds are for "
+            "independent rows."
+        )
+    columns = sensitive_features, control_features, sample_weight, counts, clusters
     if isinstance(y_score, GroupedStatistic):
         taken = metric.take(y_true, y_score, *columns)
         comparisons = metric.compare(metric.observe_statistic(taken), method)
@@ -376,9 +389,9 @@ class CertifyResult(Result):
         Probability, at most, of data that speak as clearly against a disparity of more
         than `at_most`, if there is one.
     certified : bool
-        Whether `least` is at most `at_most`, and so the p-value at most
+        Whether `smallest_certified` is at most `at_most`, and so the p-value at most
         1 - `confidence_level`.
-    least : float
+    smallest_certified : float
         Smallest value of `at_most` that these data would certify.
     confidence_level : float
     """
@@ -387,7 +400,7 @@ class CertifyResult(Result):
     at_most: float
     pvalue: float
     certified: bool
-    least: float
+    smallest_certified: float
     confidence_level: float
 
 
@@ -403,6 +416,7 @@ def certify(
     method: Method = "band",
     sample_weight: ArrayLike | None = None,
     counts: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
     **options: Any,
 ) -> CertifyResult:
     """Test whether a disparity is at most a given value.
@@ -438,6 +452,8 @@ default=None
         Non-negative sample weights, see `confidence_interval`.
     counts : array-like of shape (n_samples,), default=None
         How many people each row stands for; by default one.
+    clusters : array-like of shape (n_samples,), default=None
+        Person of each row, see `confidence_interval`.
     **options : dict
         Options of the metric, such as ``pos_label="yes"`` or ``epsilon=0.05``. One that
         has the name of a parameter here is set by `functools.partial`.
@@ -478,13 +494,13 @@ default=None
     >>> result = certify(
     ...     mcdp, y_true, y_score, sensitive_features=group, at_most=0.7
     ... )
-    >>> result.certified, result.value, round(result.least, 3)
+    >>> result.certified, result.value, round(result.smallest_certified, 3)
     (True, 0.581, 0.611)
     """
     metric = bounded_metric(metric, **options)
     level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
     groups, strata = sensitive_features, control_features
-    columns = groups, strata, sample_weight, counts
+    columns = groups, strata, sample_weight, counts, clusters
     comparisons = compare_rows(metric, method, y_true, y_score, *columns)
     limit = check_real("at_most", at_most, 0, comparisons.maximum, closed="neither")
     tail = 1 - level

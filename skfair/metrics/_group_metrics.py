@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from inspect import isfunction, signature
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args
@@ -18,7 +18,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import get_scorer, get_scorer_names
 
 from skfair._pictures._group_dots import GroupDotsDisplay
-from skfair._rows import Rows, with_people
+from skfair._rows import Rows, check_clusters, with_people
 from skfair._utils._arrays import Floats, Integers
 from skfair._utils._hints import did_you_mean
 from skfair._utils._results import TableResult
@@ -499,6 +499,7 @@ def group_metrics(
     n_resamples: int = 199,
     sample_weight: ArrayLike | None = None,
     counts: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
 ) -> GroupMetricsResult:
@@ -543,6 +544,11 @@ default=None
         Non-negative sample weights.
     counts : array-like of shape (n_samples,), default=None
         How many people each row stands for; by default one.
+    clusters : array-like of shape (n_samples,), default=None
+        Person of each row, where people have several: visits, loans, months. Rates have
+        intervals of the effective number of people, as if all rows of a person were
+        alike; for other metrics people are drawn with all their rows. All rows of a
+        person must have the same group and stratum.
     random_state : int, RandomState instance or None, default=None
         Seed of the resamples.
     n_jobs : int, default=None
@@ -627,7 +633,7 @@ default=None
         )
     n_resamples = check_integer("n_resamples", n_resamples, 1)
     generator = check_seed(random_state)
-    people = sample_weight, counts, sensitive_features, control_features
+    people = sample_weight, counts, clusters, sensitive_features, control_features
     columns, groups, strata = _check_rows(y_true, y_pred, y_score, *people)
     measures = [
         prepare(measure, columns, pos_label) for measure in find_metrics(metrics)
@@ -675,6 +681,7 @@ def _check_rows(
     y_score: Any,
     sample_weight: Any,
     counts: Any,
+    clusters: Any,
     sensitive_features: Any,
     control_features: Any,
 ) -> tuple[Columns, Groups, Groups | None]:
@@ -686,6 +693,7 @@ def _check_rows(
         sample_weight=sample_weight,
         sensitive_features=sensitive_features,
         control_features=control_features,
+        clusters=clusters,
     )
     arguments = {"y_pred": y_pred, "y_score": y_score, "y_true": y_true}
     columns: Columns = {
@@ -709,6 +717,8 @@ def _check_rows(
     people = check_counts(counts, n_samples)
     if people is not None:
         columns["counts"] = people
+    if clusters is not None:
+        columns["clusters"] = check_clusters(clusters, groups, strata, counts)
     counting = Rows(groups, strata, weight=weights).that_count()
     if people is not None:
         counting = counting[people[counting] > 0]
@@ -738,8 +748,12 @@ def _measure_rate(
     outcomes, mask = outcomes_of_rate(*rows, rate, pos_label)
     outcomes = ~outcomes if complement else outcomes
     people = columns.get("sample_weight"), columns.get("counts")
-    table = with_people(Rows(groups, y_pred=outcomes.astype(np.float64)), *people)
-    statistic = (table if mask is None else table[mask]).statistic(GroupedOutcomes)
+    table = Rows(groups, y_pred=outcomes.astype(float), cluster=columns.get("clusters"))
+    table = with_people(table, *people)
+    table = table if mask is None else table[mask]
+    statistic = table.statistic(GroupedOutcomes)
+    if table.cluster is not None:
+        statistic = replace(statistic, squares=table.squares_of_people())
     counts, totals = _and_all(statistic.counts), _and_all(statistic.totals)
     enough = counts >= max(groups.min_group_size, 1)
     rates, lower, upper = np.full((3, len(counts)), np.nan)
@@ -870,6 +884,9 @@ def _resamples(
         counts = columns["counts"][order]
         return partial(_draw_counts, columns, groups, order, counts, generator)
     several = any(columns[name].ndim > 1 for name in _LABELS if name in columns)
+    if "clusters" in columns:
+        rows = Rows(groups, cluster=columns["clusters"])
+        return partial(_draw_people, columns, rows, generator)
     alike = "sample_weight" not in columns and not several
     if alike and all(map(compares_labels, measures)):
         labels = [encode_column(columns[name], "raise", name, name) for name in _LABELS]
@@ -880,6 +897,18 @@ def _resamples(
             return partial(_draw_counts, columns, groups, first, counts, generator)
     rows = Rows(groups)
     return lambda: (columns, groups, rows.draw(generator))
+
+
+def _draw_people(
+    columns: Columns, rows: Rows, generator: np.random.Generator
+) -> tuple[Columns, Groups, Integers]:
+    """Draw people of each group with all their rows, sorted by group."""
+    people = rows.people
+    numbers = np.bincount(people.draw(generator), minlength=len(people))
+    order = np.argsort(rows.groups.codes, kind="stable")
+    drawn = np.repeat(order, numbers[rows.person[order]])
+    columns = {name: column[drawn] for name, column in columns.items()}
+    return columns, rows.groups[drawn], np.arange(len(drawn))
 
 
 def _draw_counts(

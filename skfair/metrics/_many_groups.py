@@ -219,10 +219,6 @@ class DistanceFromAverage(Metric):
         """Return a statistic, with what its noise depends on."""
         return Observed(statistic, statistic.effective_sizes)
 
-    def observe(self, part: Rows) -> Observed:
-        """Count checked rows, with what the noise depends on."""
-        return self.observe_statistic(self.count(part))
-
     def summarise(self, groups: GroupGaps) -> float:
         """Summarise the gaps of groups, of which at least two are compared."""
         raise NotImplementedError

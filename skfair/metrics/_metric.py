@@ -256,6 +256,7 @@ class Metric(ABC):
         control_features: Any = None,
         sample_weight: Any = None,
         counts: Any = None,
+        clusters: Any = None,
     ) -> Rows:
         """Read the arguments of a call, and warn of too many groups."""
         if sensitive_features is None:
@@ -265,7 +266,7 @@ class Metric(ABC):
                 f"with None as {self.inputs[0]} if there are no true labels."
             )
         refuse_statistics(y_pred, self.inputs[1], self.stands_for_rows)
-        columns = sensitive_features, control_features, sample_weight, counts
+        columns = sensitive_features, control_features, sample_weight, counts, clusters
         rows = read(y_true, y_pred, *columns, name=self.inputs[1])
         if rows.n_groups >= MANY_NUMBERS and not self.leaves_groups_out:
             sizes = rows.sizes
@@ -281,6 +282,7 @@ class Metric(ABC):
         control_features: Any = None,
         sample_weight: Any = None,
         counts: Any = None,
+        clusters: Any = None,
     ) -> Any:
         """Return a statistic that takes the place of all rows, if it is of the kind."""
         if control_features is not None:
@@ -301,6 +303,7 @@ class Metric(ABC):
             sensitive_features=sensitive_features,
             sample_weight=sample_weight,
             counts=counts,
+            clusters=clusters,
         )
 
     def tabulate(

@@ -140,12 +140,6 @@ class DifferenceOfMeans(DifferenceOfNumbers):
         """Find the largest gap, between which groups it is, and where."""
         return locate_means(statistic, multigroup=self.multigroup)
 
-    def observe(self, part: Rows) -> Observed:
-        """Count checked rows, with what the noise depends on."""
-        if self.statistic is GroupedScores:
-            return super().observe(part)
-        return self.observe_statistic(self.count(part))
-
     def observe_statistic(self, statistic: Any) -> Observed:
         """Return a statistic, with what its noise depends on."""
         if isinstance(statistic, GroupedScores):
@@ -487,8 +481,6 @@ class EqualizedOdds(DifferenceOfNumbers):
         """Count checked rows, with the effective number of each group and class."""
         part = self.select(part)
         statistic = self.collect(part)
-        if part.weight is None:
-            return self.observe_statistic(statistic)
         codes, n_classes = part.groups.codes, len(part.classes)
         cells = np.where(codes < 0, -1, codes * np.intp(n_classes) + part.y_true)
         labels = tuple(range(part.n_groups * n_classes))

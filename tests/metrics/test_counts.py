@@ -151,7 +151,7 @@ def test_intervals_and_certificates_are_those_of_the_rows(name, weight):
         ends = [[x.value, x.lower, x.upper] for x in (a, b)]
         np.testing.assert_allclose(*ends, atol=1e-10)
         a, b = both(partial(certify, metric, at_most=0.4), kind, **options)
-        found = [[x.least, x.pvalue] for x in (a, b)]
+        found = [[x.smallest_certified, x.pvalue] for x in (a, b)]
         np.testing.assert_allclose(*found, atol=1e-8)
 
 

@@ -88,7 +88,7 @@ def test_errors_are_those_of_the_metric(seed, smallest, weighted, pos_label):
     assert found["value"] == pytest.approx(value, abs=1e-12)
     low, high = min(interval.lower, value), max(interval.upper, value)
     numbers = [found[name] for name in ("lower", "upper", "certified")]
-    assert numbers == pytest.approx([low, high, result.least], abs=1e-9)
+    assert numbers == pytest.approx([low, high, result.smallest_certified], abs=1e-9)
     # People are permuted by number, and in strata one by one: other permutations.
     assert found["pvalue"] == pytest.approx(test.pvalue, abs=4 * math.sqrt(0.5 / 60))
     by_chance = (test.pairs["by_chance"] - found["null_mean"]).abs()

@@ -57,7 +57,7 @@ def check(found, metric, y_true, values, groups, **weights):
     else:
         interval = confidence_interval(metric, y_true, values, **rows)
         result = certify(metric, y_true, values, **rows, at_most=0.5)
-        assert found["certified"] == pytest.approx(result.least)
+        assert found["certified"] == pytest.approx(result.smallest_certified)
     value = interval.value
     expected = [value, min(interval.lower, value), max(interval.upper, value)]
     actual = [found[key] for key in ("value", "lower", "upper")]

@@ -67,7 +67,7 @@ def test_numbers_are_those_of_the_metrics(weighted, people, key):
     close = partial(pytest.approx, rel=1e-9, abs=1e-9)
     assert row["value"] == close(metric(salary, predicted, **given))
     assert row[["lower", "upper"]].tolist() == close([interval.lower, interval.upper])
-    assert row["certified"] == close(proven.least)
+    assert row["certified"] == close(proven.smallest_certified)
     options = {"n_permutations": 59, "random_state": 0}
     within = weighted.to_frame("strata").set_index("metric").loc[key]
     kept = weights > 0  # a report leaves out the others before it draws

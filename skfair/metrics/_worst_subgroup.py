@@ -181,7 +181,7 @@ default=None
     See Also
     --------
     max_gap : Largest distance of an intersection from the average.
-    top_groups : Intersections that differ, at a given false discovery rate.
+    cvar_fairness_report : Intersections chosen before, with a p-value of each.
 
     Notes
     -----

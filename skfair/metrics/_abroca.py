@@ -99,6 +99,12 @@ class ABROCA(MetricOfPairs):
             return f"all rows have the true label {classes[0]!r}", ""
         return lacks_labels(statistic.labels, classes, counts, statistic.min_group_size)
 
+    def rows_compared(
+        self, statistic: SortedRows, located: Located
+    ) -> tuple[Integers, str]:
+        """Return how many rows of its rarer true label each group has."""
+        return statistic.label_counts.min(axis=1), " of a true label"
+
     def gaps(self, statistic: SortedRows) -> PairGaps:
         """Find the areas of all pairs, nan where a group has too few labels."""
         enough = statistic.label_counts.min(axis=1) >= max(statistic.min_group_size, 1)

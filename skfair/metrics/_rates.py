@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skfair._rows import Rows
-from skfair._utils._arrays import Bools, Floats, quotients
+from skfair._utils._arrays import Bools, Floats, Integers, quotients
 from skfair._utils._text import shown
 from skfair._utils._validation import (
     LARGEST_NUMBER,
@@ -442,6 +442,14 @@ class EqualizedOdds(DifferenceOfNumbers):
         classes = [statistic.classes[i] for i in true.tolist()]
         counts, smallest = statistic.label_counts[:, true], statistic.min_group_size
         return lacks_labels(statistic.labels, classes, counts, smallest)
+
+    def rows_compared(self, statistic: Any, located: Located) -> tuple[Integers, str]:
+        """Return how many rows of each group a located gap comes from, and which."""
+        if located.cell is None:
+            return super().rows_compared(statistic, located)
+        true = located.cell[0]
+        which = f" of the true label {statistic.classes[true]!r}"
+        return statistic.label_counts[:, true], which
 
     def numbers(self, statistic: Any) -> Numbers:
         """Rates of predictions in a cell for each true and predicted class.

@@ -12,9 +12,10 @@ from skfair._rows import Rows
 from skfair._utils._arrays import Bools, Floats, Integers, quotients
 from skfair._utils._validation import check_numbers
 from skfair.metrics._inputs import Multigroup
-from skfair.metrics._metric import MetricOfPairs, evaluates, lacks_labels
+from skfair.metrics._metric import MetricOfPairs, evaluates
 from skfair.metrics._pairs import Located, PairGaps, compared_groups
 from skfair.metrics._strata import Multistratum
+from skfair.metrics._undefined import lacks_labels
 from skfair.statistics._grouped_confusion import encode_classes
 
 #: False and true positive rates at each threshold, from (0, 0) to (1, 1).

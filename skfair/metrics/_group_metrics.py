@@ -44,7 +44,6 @@ from skfair.groups import (
     resolve_groups,
     resolve_strata,
     sort_labels,
-    why_undefined,
 )
 from skfair.metrics._confidence_interval import confidence_interval
 from skfair.metrics._inputs import (
@@ -64,6 +63,7 @@ from skfair.metrics._resampling import (
     defined_values,
 )
 from skfair.metrics._scorer import _Scorer
+from skfair.metrics._undefined import why_undefined
 from skfair.statistics import GroupedOutcomes
 
 if TYPE_CHECKING:

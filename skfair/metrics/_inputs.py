@@ -31,6 +31,7 @@ from skfair.groups import (
     suggest_edges,
     warn_of_look_alikes,
 )
+from skfair.metrics._undefined import ADVICE
 from skfair.statistics import (
     GroupedCalibration,
     GroupedConfusion,
@@ -321,11 +322,6 @@ MANY_NUMBERS = 30
 FEW_ROWS = 10
 #: So many groups of numbers with fewer rows on average are values, not groups.
 _TOO_MANY_NUMBERS, _FEWEST_ROWS = 1000, 2
-#: What to do about groups that are too small.
-ADVICE = (
-    " skfair.groups.encode_groups(..., rare='merge', min_group_size=...) makes one "
-    "group of such groups, and rare='drop' leaves them out."
-)
 
 
 def advise_on_few_rows(labels: Sequence[Hashable], counts: Integers) -> str:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import (
@@ -41,9 +41,7 @@ from skfair._utils._arrays import Integers
 from skfair._utils._text import counted, listed
 from skfair._utils._validation import TAKES_ANY, check_choice, check_shape
 from skfair._utils._warnings import warn_user
-from skfair.groups import why_undefined
 from skfair.metrics._inputs import (
-    ADVICE,
     FEW_ROWS,
     MANY_NUMBERS,
     Multigroup,
@@ -65,9 +63,14 @@ from skfair.metrics._strata import (
     Multistratum,
     Stratum,
     combine_numbers,
-    describe_strata,
     split_columns,
     split_strata,
+)
+from skfair.metrics._undefined import (
+    ADVICE,
+    describe_strata,
+    join_reasons,
+    why_undefined,
 )
 from skfair.statistics import GroupedScores
 from skfair.statistics._statistic import GroupedStatistic
@@ -555,37 +558,11 @@ class MetricOfPairs(Metric):
         return pair, None if math.isnan(located.score) else located.score
 
 
-def join_reasons(*reasons: str) -> str:
-    """Join the reasons that there are."""
-    return "; ".join(reason for reason in reasons if reason)
-
-
 def in_stratum(parts: Sequence[Rows], stratum: Stratum) -> list[Rows]:
     """Take the rows of a stratum, of groups that can be compared, from each part."""
     assert stratum.groups is not None
     own = [replace(part[stratum.rows], groups=stratum.groups) for part in parts]
     return [replace(part, strata=None) for part in own]
-
-
-def lacks_labels(
-    labels: Sequence[Hashable],
-    classes: Sequence[Hashable],
-    label_counts: Integers,
-    min_group_size: int,
-) -> tuple[str, str]:
-    """Say which groups have too few rows of a true label, and what to do; "" if none.
-
-    `label_counts` has shape (n_groups, n_classes).
-    """
-    smallest = max(min_group_size, 1)
-    few = [
-        f"{labels[i]!r} has {counted(label_counts[i, j], 'row')} of {classes[j]!r}"
-        for i, j in np.argwhere(label_counts < smallest)
-    ]
-    if not few:
-        return "", ""
-    needed = f"each group needs at least {counted(smallest, 'row')} of each true label"
-    return f"{needed}, but {listed(few)}", ADVICE
 
 
 Function = TypeVar("Function", bound=Callable[..., Any])

@@ -30,7 +30,7 @@ from skfair._utils._warnings import warn_of_means
 from skfair.groups import Groups
 from skfair.metrics._bands import bound_largest
 from skfair.metrics._inputs import Multigroup, has_text, positive_rows
-from skfair.metrics._metric import MetricOfPairs, evaluates, lacks_labels
+from skfair.metrics._metric import MetricOfPairs, evaluates
 from skfair.metrics._pairs import (
     Located,
     Numbers,
@@ -49,6 +49,7 @@ from skfair.metrics._quantiles import (
     shares_of_groups,
 )
 from skfair.metrics._strata import Multistratum
+from skfair.metrics._undefined import lacks_labels
 from skfair.statistics import (
     GroupedConfusion,
     GroupedHistogram,

@@ -41,7 +41,8 @@ from skfair.metrics._inputs import (
 )
 from skfair.metrics._metric import undefined
 from skfair.metrics._resampling import check_seed, exact_pvalue
-from skfair.metrics._strata import describe_strata, split_strata
+from skfair.metrics._strata import split_strata
+from skfair.metrics._undefined import describe_strata
 
 #: More than the rounding of a difference of two shares.
 _ROUNDING = 1e-12

@@ -25,6 +25,7 @@ from skfair._utils._results import TableResult
 from skfair._utils._text import listed
 from skfair._utils._validation import (
     as_array,
+    check_choice,
     check_counts,
     check_integer,
     check_length,
@@ -50,7 +51,6 @@ from skfair.metrics._inputs import (
     Multigroup,
     Rate,
     check_groups_of_numbers,
-    check_multigroup,
     has_text,
     outcomes_of_rate,
     positive_class,
@@ -428,7 +428,7 @@ class GroupMetricsResult(TableResult):
 
     def _table_of(self, disparity: str, multigroup: Multigroup) -> pd.DataFrame:
         """Rows of one disparity."""
-        check_multigroup(multigroup)
+        check_choice("multigroup", multigroup, get_args(Multigroup))
         levels = ["disparity", "multigroup"]
         return self.disparities.xs((disparity, multigroup), level=levels)
 

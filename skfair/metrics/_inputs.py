@@ -15,7 +15,6 @@ from skfair._utils._text import shown
 from skfair._utils._validation import (
     ParameterError,
     as_array,
-    check_choice,
     check_no_missing,
     check_scores,
     check_shape,
@@ -174,11 +173,6 @@ def positive_class(classes: Sequence[Hashable], name: str, pos_label: Any) -> An
 def has_text(values: NDArray[Any]) -> bool:
     """Whether any of the values is a string."""
     return values.dtype.kind in "OUS" and any(isinstance(v, str) for v in values)
-
-
-def check_multigroup(multigroup: str) -> None:
-    """Raise unless `multigroup` is one of its two values."""
-    check_choice("multigroup", multigroup, ("pairwise", "pooled"))
 
 
 def check_numeric(values: Any, name: str, expected: str, tip: str = "") -> Floats:

@@ -112,4 +112,4 @@ def describe_strata(reasons: Mapping[Hashable, str], *, undefined: bool) -> str:
 
 def join_reasons(*reasons: str) -> str:
     """Join the reasons that there are."""
-    return "; ".join(reason for reason in reasons if reason)
+    return "; ".join(filter(None, reasons))

@@ -117,7 +117,7 @@ class Rows:
     position: Any = None
 
     def __len__(self) -> int:
-        return len(self.groups)
+        return len(self.groups.codes)
 
     def __getitem__(self, index: Any) -> Self:
         """Entries at some positions, or where a mask is True."""

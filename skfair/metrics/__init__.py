@@ -18,12 +18,11 @@ from skfair.metrics._confidence_interval import (
 from skfair.metrics._cvar_fairness import (
     CVaRTestResult,
     RateVarianceResult,
-    cvar_fairness_report,
     cvar_fairness_test,
     max_gap_test,
     rate_variance,
-    top_groups,
 )
+from skfair.metrics._cvar_fairness_report import cvar_fairness_report
 from skfair.metrics._dcp import DCPResult, dcp, dcp_bounds
 from skfair.metrics._distributions import GapOfDistributions
 from skfair.metrics._group_metrics import GroupMetricsResult, group_metrics
@@ -118,7 +117,6 @@ __all__ = [
     "predictive_value_difference",
     "proxy_bounds",
     "rate_variance",
-    "top_groups",
     "true_positive_rate_difference",
     "values_by_class",
     "values_by_stratum",

@@ -13,7 +13,7 @@ import numpy as np
 
 from skfair._rows import Rows, take_rows
 from skfair._utils._text import shown
-from skfair.groups import encode_groups, label_array, why_undefined
+from skfair.groups import encode_groups, label_array
 from skfair.metrics._abcc import ABCC
 from skfair.metrics._abroca import ABROCA
 from skfair.metrics._calibration_gap import CalibrationGap
@@ -32,6 +32,7 @@ from skfair.metrics._rates import (
     PredictiveValueDifference,
     TruePositiveRateDifference,
 )
+from skfair.metrics._undefined import why_undefined
 
 #: All metrics that are one number, by name.
 METRICS: Mapping[str, type[Metric]] = {

@@ -23,11 +23,11 @@ from skfair.metrics._metric import (
     Estimate,
     Metric,
     in_stratum,
-    join_reasons,
     undefined,
 )
 from skfair.metrics._metric_bounds import bounds_of_bins
 from skfair.metrics._quantiles import UNDEFINED, Comparisons, Method
+from skfair.metrics._undefined import join_reasons
 from skfair.statistics import GroupedHistogram, GroupedScores
 from skfair.statistics._statistic import GroupedStatistic
 

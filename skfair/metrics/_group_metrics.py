@@ -25,6 +25,7 @@ from skfair._utils._results import TableResult
 from skfair._utils._text import listed
 from skfair._utils._validation import (
     as_array,
+    check_choice,
     check_counts,
     check_integer,
     check_length,
@@ -44,14 +45,12 @@ from skfair.groups import (
     resolve_groups,
     resolve_strata,
     sort_labels,
-    why_undefined,
 )
 from skfair.metrics._confidence_interval import confidence_interval
 from skfair.metrics._inputs import (
     Multigroup,
     Rate,
     check_groups_of_numbers,
-    check_multigroup,
     has_text,
     outcomes_of_rate,
     positive_class,
@@ -64,6 +63,7 @@ from skfair.metrics._resampling import (
     defined_values,
 )
 from skfair.metrics._scorer import _Scorer
+from skfair.metrics._undefined import why_undefined
 from skfair.statistics import GroupedOutcomes
 
 if TYPE_CHECKING:
@@ -428,7 +428,7 @@ class GroupMetricsResult(TableResult):
 
     def _table_of(self, disparity: str, multigroup: Multigroup) -> pd.DataFrame:
         """Rows of one disparity."""
-        check_multigroup(multigroup)
+        check_choice("multigroup", multigroup, get_args(Multigroup))
         levels = ["disparity", "multigroup"]
         return self.disparities.xs((disparity, multigroup), level=levels)
 

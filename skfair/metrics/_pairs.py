@@ -20,7 +20,6 @@ from skfair._utils._validation import (
 )
 from skfair.metrics._inputs import (
     Multigroup,
-    check_multigroup,
     in_place_of_rows,
     refuse_statistics,
 )
@@ -123,7 +122,6 @@ def compared_groups(
     n_groups: int, multigroup: Multigroup
 ) -> tuple[Integers, Integers | None]:
     """Positions of the groups that are compared: all pairs, or each with everyone."""
-    check_multigroup(multigroup)
     if multigroup == "pooled":
         return np.arange(n_groups), None
     if n_groups > MAX_PAIRWISE:

@@ -41,7 +41,8 @@ from skfair.metrics._inputs import (
 )
 from skfair.metrics._metric import undefined
 from skfair.metrics._resampling import check_seed, exact_pvalue
-from skfair.metrics._strata import describe_strata, split_strata
+from skfair.metrics._strata import split_strata
+from skfair.metrics._undefined import describe_strata
 
 #: More than the rounding of a difference of two shares.
 _ROUNDING = 1e-12
@@ -181,7 +182,7 @@ default=None
     See Also
     --------
     max_gap : Largest distance of an intersection from the average.
-    top_groups : Intersections that differ, at a given false discovery rate.
+    cvar_fairness_report : Intersections chosen before, with a p-value of each.
 
     Notes
     -----

@@ -20,7 +20,6 @@ from skfair._utils._text import counted
 from skfair._utils._validation import check_integer, check_real, check_shape
 from skfair._utils._warnings import warn_user
 from skfair.groups import (
-    comparable_groups,
     plain_label,
     warn_of_look_alikes,
 )
@@ -35,10 +34,13 @@ from skfair.metrics._confidence_interval import (
 )
 from skfair.metrics._madd import MADD
 from skfair.metrics._madd_bins import bins_of
-from skfair.metrics._many_groups import describe_left_out
 from skfair.metrics._metric import Metric, undefined
 from skfair.metrics._quantiles import UNDEFINED, Comparisons, Method
-from skfair.metrics._strata import describe_strata
+from skfair.metrics._undefined import (
+    comparable_groups,
+    describe_left_out,
+    describe_strata,
+)
 from skfair.statistics import GroupedConfusion, GroupedScores
 from skfair.statistics._grouped_scores import sort_scores
 from skfair.statistics._statistic import (

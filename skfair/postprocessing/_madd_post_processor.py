@@ -704,7 +704,7 @@ class StratumLosses:
 
     def _gap(self, rows: Rows) -> float:
         """MCDP(0) of the groups that are compared."""
-        return MCDP().value(self._of_compared(rows))
+        return MCDP().find_pair(self._of_compared(rows)).value
 
     def _of_compared(self, rows: Rows) -> GroupedScores:
         """Score distributions of the groups that are compared."""

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 import skfair
 from skfair._utils._text import label_text, or_none, visible_text
 from skfair.groups import CROSS, rows_by_code
-from skfair.metrics import top_groups
-from skfair.metrics._cvar_fairness import tabulate_gaps
+from skfair.metrics._cvar_fairness_report import tabulate_groups
 from skfair.metrics._impact_ratios import are_selected, tabulate_ratios
 from skfair.metrics._many_groups import find_gaps
 from skfair.metrics._pairs import Located
@@ -327,10 +326,8 @@ def _selections(sample: Sample) -> list[dict[str, Any]]:
     positions = tuple(range(sample.statistic("decisions").n_groups))
     selected = replace(sample.statistic("decisions"), labels=positions, names=())
     gaps = find_gaps(selected, "uniform")
-    table = tabulate_gaps(gaps, ALPHA, True, options.confidence_level).sort_index()
-    differs = None
-    if not sample.audit.weighted and sample.comparable:
-        differs = set(top_groups(None, selected).index)
+    table = tabulate_groups(gaps, ALPHA, True, options.confidence_level).sort_index()
+    is_tested = not sample.audit.weighted and sample.comparable
     average = float(selected.means.mean())
     return [
         {
@@ -339,7 +336,7 @@ def _selections(sample: Sample) -> list[dict[str, Any]]:
             "upper": row.upper,
             "difference": row.rate - average,
             "tail_share": row.tail_share,
-            "differs": None if differs is None else row.Index in differs,
+            "differs": bool(row.adjusted_pvalue <= 0.05) if is_tested else None,
         }
         for row in table.itertuples()
     ]

@@ -197,7 +197,7 @@ dataframe or Groups, default=None
         threshold: float | None = None,
         pos_label: Any = None,
         scale: AnyScale = "probability",
-        metrics: Sequence[str] | None = None,
+        metrics: Sequence[str] | Literal["all"] | None = None,
         n_resamples: int = 500,
         n_permutations: int = 199,
         confidence_level: float = 0.95,
@@ -256,8 +256,10 @@ or Groups, default=None
             is in the unit of the target. It has the Wasserstein distance, MCDP(0), and
             the differences of mean predictions, mean errors and mean absolute errors,
             with these means and R2 by group.
-        metrics : sequence of str, default=None
-            Metrics to report, named as in `to_frame`; by default all that apply.
+        metrics : sequence of str or "all", default=None
+            Metrics to report and to test, named as in `to_frame`. None reports all that
+            apply, each with its interval, and tests those that answer a question, and
+            the calibration gap; ``"all"`` tests all of them, which takes twice as long.
         n_resamples : int, default=500
             Number of resamples for the intervals of DCP and of the calibration gap; all
             other intervals need none.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
@@ -17,6 +17,7 @@ from skfair._utils._text import (
     in_quotes,
     in_unit,
     number,
+    or_none,
     percent,
     points,
     whole,
@@ -756,13 +757,47 @@ def amounts(low: float, high: float, key: str) -> str:
     return f"{amount(low, key)} to {amount(high, key)}"
 
 
+def named_metrics(audit: Audit) -> Sequence[str] | None:
+    """Return the metrics that a report was asked for; None where all that apply."""
+    metrics = audit.options.metrics
+    return None if metrics is None or metrics == "all" else metrics
+
+
+def answer_to(question: str, values: Mapping[str, float | None]) -> str | None:
+    """Return the metric that answers a question: the first one that is defined.
+
+    Where none is defined it is the first one that was asked for, if there is any.
+    """
+    ranks = {
+        key: measure.rank
+        for key, measure in MEASURES.items()
+        if measure.question == question and measure.rank is not None and key in values
+    }
+    keys = sorted(ranks, key=lambda key: ranks[key] or 0)
+    defined = (key for key in keys if values[key] is not None)
+    return next(defined, keys[0] if keys else None)
+
+
+def tested_keys(sample: Sample, located: Mapping[str, Located]) -> set[str]:
+    """Return the metrics that are tested: all that were named, or those that answer.
+
+    They answer a question of the verdict, or that of calibration.
+    """
+    if sample.audit.options.metrics is not None:
+        return {*located}
+    values = {key: or_none(gap.value) for key, gap in located.items()}
+    questions = {MEASURES[key].question for key in located}
+    keys = {answer_to(question, values) for question in questions}
+    return {key for key in keys if key is not None} | {"calibration_gap"}
+
+
 def keys_of(
     audit: Audit, model: Model, groups: Groups | None = None
 ) -> tuple[str, ...]:
     """Metrics that can be computed for a model, of those asked for."""
-    wanted, scale = audit.options.metrics, audit.options.scale
+    wanted, scale = named_metrics(audit), audit.options.scale
     pooled = groups is not None and comparison_of(groups) == "pooled"
-    left_out = _OF_FEW_GROUPS if pooled and not wanted else ()
+    left_out = _OF_FEW_GROUPS if pooled and not audit.options.metrics else ()
     scored, labelled = model.y_score is not None, audit.y_true is not None
     possible = {
         "decisions": audit.binary and model.decides,
@@ -810,7 +845,7 @@ def _check_metrics(audit: Audit) -> None:
         "scores": "y_score",
         "calibration": "y_true and y_score of two classes",
     }
-    for key in audit.options.metrics or ():
+    for key in named_metrics(audit) or ():
         check_choice("metrics", key, tuple(MEASURES))
         if key not in possible:
             measure = MEASURES[key]

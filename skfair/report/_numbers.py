@@ -57,7 +57,7 @@ from skfair.model_selection._model_comparison import (
     worst_loss,
 )
 from skfair.report._inputs import LEVEL, Audit, Model, large_groups
-from skfair.report._metrics import MEASURES, Sample, count_outcomes
+from skfair.report._metrics import MEASURES, Sample, count_outcomes, tested_keys
 
 #: DCP is computed again in each draw where its exact search, which enumerates
 #: vertices, takes milliseconds.
@@ -138,10 +138,15 @@ def _drawn_keys(sample: Sample, located: Mapping[str, Located]) -> dict[str, lis
     return keys
 
 
-def _count_draws(sample: Sample, keys: Mapping[str, list[str]]) -> int:
+def _count_draws(
+    sample: Sample, located: Mapping[str, Located], keys: Mapping[str, list[str]]
+) -> int:
     """Count permutations of each question, and resamples."""
-    options = sample.audit.options
-    n_kinds = sum(len(_by_permutations(sample, of)) for of in keys.values())
+    options, tested = sample.audit.options, tested_keys(sample, located)
+    n_kinds = sum(
+        len(_by_permutations(sample, [key for key in of if key in tested]))
+        for of in keys.values()
+    )
     resampled = [k for of in keys.values() for k in of if not MEASURES[k].bounded]
     return n_kinds * options.n_permutations + len(resampled) * options.n_resamples
 
@@ -240,7 +245,7 @@ def uncertainties(
     Undefined metrics have none.
     """
     keys = [*map(_drawn_keys, samples, located)]
-    total = sum(map(_count_draws, samples, keys))
+    total = sum(map(_count_draws, samples, located, keys))
     done = DrawsDone(total, samples[0].audit.options.verbose if samples else 0)
     return [
         _uncertainty(sample, values, of_sample, done)
@@ -256,9 +261,11 @@ def _uncertainty(
 ) -> dict[str, Numbers]:
     """Find intervals and p-values of the metrics of a sample, by question."""
     results, resampled = _bounds(sample, located), dict[str, MetricSample]()
+    tested = tested_keys(sample, located)
     for question, of_question in keys.items():
         rows, counted = sample.drawn_from(question)
-        tests = permute(sample, of_question, rows, [counted], done)
+        asked = [key for key in of_question if key in tested]
+        tests = permute(sample, asked, rows, [counted], done)
         for key, test in tests.items():
             results[key] |= _test_of(test, sample)
         for key in of_question:
@@ -383,12 +390,17 @@ def _resample(
     if not samples:
         return {}
     options = sample.audit.options
-    # The same seed draws the same people for each metric.
     generators = [check_seed(options.random_state) for _ in samples]
-    draws = (
-        [s.resampled(g) for s, g in zip(samples.values(), generators, strict=True)]
-        for _ in range(options.n_resamples)
-    )
+
+    def draw() -> list[MetricSample]:
+        first, *others = samples.values()
+        if sample.audit.counts_are_drawn:  # metrics count other cells of people
+            each = zip(samples.values(), generators, strict=True)
+            return [own.resampled(generator) for own, generator in each]
+        drawn = first.resampled(generators[0])
+        return [drawn, *(other.drawn_as(drawn.rows) for other in others)]
+
+    draws = (draw() for _ in range(options.n_resamples))
     values = read_each(
         [value_of] * len(samples),
         draws,
@@ -476,11 +488,14 @@ def parts_by_stratum(sample: Sample) -> list[Stratum]:
     return [(label, sample.at(entries)) for label, entries in rows.by_stratum()]
 
 
-def values_within_strata(sample: Sample, parts: Sequence[Stratum]) -> list[Numbers]:
+def values_within_strata(
+    sample: Sample, parts: Sequence[Stratum], tested: Collection[str]
+) -> list[Numbers]:
     """Of each metric the largest value over some strata, and their mean.
 
-    Tests draw rows, so they are left out where the report draws counts. DCP is not
-    computed within strata: its search takes too long to be repeated.
+    Metrics of `tested` have tests, which draw rows, so they are left out where the
+    report draws counts. DCP is not computed within strata: its search takes too long
+    to be repeated.
     """
     keys = [key for key in sample.keys if MEASURES[key].bounded]
     compared: dict[str, list[tuple[Stratum, Comparisons]]] = {key: [] for key in keys}
@@ -488,7 +503,7 @@ def values_within_strata(sample: Sample, parts: Sequence[Stratum]) -> list[Numbe
         for key, comparisons in compare_metrics(part[1], keys, sample):
             if not math.isnan(comparisons.value):
                 compared[key].append((part, comparisons))
-    tests = _tests_within(sample, parts, keys)
+    tests = _tests_within(sample, parts, keys, tested)
     return [
         {"key": key, **_combine(sample, compared[key]), **tests[key]} for key in keys
     ]
@@ -513,15 +528,20 @@ def _combine(sample: Sample, of_parts: list[tuple[Stratum, Comparisons]]) -> Num
 
 
 def _tests_within(
-    sample: Sample, parts: Sequence[Stratum], keys: Sequence[str]
+    sample: Sample,
+    parts: Sequence[Stratum],
+    keys: Sequence[str],
+    tested: Collection[str],
 ) -> dict[str, Numbers]:
     """Mean of each metric under permutations within strata, its p-value and pair."""
     results: dict[str, Numbers] = {key: dict.fromkeys(OF_TESTS) for key in keys}
     if sample.audit.counts_are_drawn or not parts:
         return results
-    for question in dict.fromkeys(MEASURES[key].question for key in keys):
+    by_question: dict[str, list[str]] = {}
+    for key in (key for key in keys if key in tested):
+        by_question.setdefault(MEASURES[key].question, []).append(key)
+    for question, of_question in by_question.items():
         rows, counted = _rows_in_strata(sample, parts, question)
-        of_question = [key for key in keys if MEASURES[key].question == question]
         for key, test in permute(sample, of_question, rows, counted).items():
             numbers = NOTHING | _test_of(test, sample)
             results[key] |= {name: numbers[name] for name in ("null_mean", "pvalue")}

@@ -32,6 +32,7 @@ from skfair.report._metrics import (
     keys_of,
     locate_all,
     make_samples,
+    tested_keys,
 )
 from skfair.report._numbers import (
     Numbers,
@@ -402,7 +403,7 @@ def _strata(sample: Sample, located: dict[str, Located]) -> Summary | None:
         for label, part in parts
         if part.comparable and part.audit.n_rows >= least
     ]
-    rows = values_within_strata(sample, compared)
+    rows = values_within_strata(sample, compared, tested_keys(sample, located))
     for row in rows:
         row["everyone"] = or_none(located[row["key"]].value)
     names = CROSS.join(strata.names)

@@ -17,7 +17,7 @@ from skfair.report._inputs import estimator_inputs, make_audit, read_frame
 from skfair.report._markdown import card_sections, record_of, render_markdown
 from skfair.report._options import DEFAULT_TITLE, Options
 from skfair.report._page import render
-from skfair.report._summary import summarize
+from skfair.report._summary import summarize, tell_predicted
 
 #: Columns of tables, by what they are called in a summary.
 _RENAMED = {
@@ -175,7 +175,7 @@ dataframe or Groups, default=None
             As `from_predictions`, and if X has no such column.
         """
         columns = sensitive_features, control_features
-        return cls.from_predictions(
+        report = cls.from_predictions(
             y,
             sample_weight=sample_weight,
             threshold=threshold,
@@ -183,6 +183,8 @@ dataframe or Groups, default=None
             **estimator_inputs(estimator, X, *columns, pos_label, threshold, scale),
             **options,
         )
+        report.summary = tell_predicted(report.summary)
+        return report
 
     @classmethod
     def from_predictions(

@@ -167,38 +167,64 @@ def _bounds(sample: Sample, located: Mapping[str, Located]) -> dict[str, Numbers
     return results
 
 
-def gaps_beside_first(sample: Sample, first: Sample) -> dict[str, tuple[float, float]]:
+def gaps_beside_first(
+    sample: Sample, first: Sample, keys: Iterable[str]
+) -> dict[str, tuple[float, float]]:
     """Interval of what each gap has more than that of the first model, by metric.
 
     Rows are paired; counted ones cannot be. Where groups are small, the intervals of
-    the two gaps tell more: each end is the better of both, at half the error each. The
-    gap of decisions, 0 or 1, is the difference of selection rates.
+    the two gaps tell more: each end is the better of both, at half the error each.
     """
-    audit, model, other = sample.audit, sample.model, first.model
-    if model is other or audit.rows.n is not None or not sample.comparable:
+    audit = sample.audit
+    if sample.model is first.model or audit.rows.n is not None:
         return {}
-    compared: dict[str, tuple[Any, Any]] = {
-        "demographic_parity_difference": (model.y_pred, other.y_pred)
-    }
-    if model.y_score is not None and other.y_score is not None:
-        compared["mcdp"] = model.y_score, other.y_score
-    keys = [key for key in compared if key in sample.keys]
-    rows = np.flatnonzero(sample.groups.codes >= 0)
-    weights = audit.entry_weights[rows]
     tail = (1 - audit.options.confidence_level) / 2
-    arguments = sample.groups.codes[rows], weights.astype(float), 1 - tail
+    keys = [key for key in keys if MEASURES[key].bounded]
     own, others = (dict(compare_metrics(side, keys)) for side in (sample, first))
     intervals = {}
     for key in keys:
-        of_model, of_first = (values[rows] for values in compared[key])
-        low, high = gap_interval(of_model, of_first, *arguments, sample.comparison)
         ends = [
             bound(by_key[key], tail / 4)
             for by_key in (own, others)
             for bound in (lower_bound, upper_bound)
         ]
+        parts = [*_paired_intervals(sample, first, key)] or [(-math.inf, math.inf)]
+        # The largest of several gaps changes by no more than one of them.
+        low, high = min(low for low, _ in parts), max(high for _, high in parts)
         intervals[key] = max(low, ends[0] - ends[3]), min(high, ends[1] - ends[2])
     return intervals
+
+
+def _paired_intervals(
+    sample: Sample, first: Sample, key: str
+) -> Iterator[tuple[float, float]]:
+    """Intervals of `compare_models`: one, or for error rates one for each true label.
+
+    They hold at once. The gap of decisions, 0 or 1, is the difference of rates.
+    """
+    audit, labels = sample.audit, list[int | None]([None])
+    own: NDArray[Any] = sample.model.y_pred
+    other: NDArray[Any] = first.model.y_pred
+    if key == "mcdp":
+        assert sample.model.y_score is not None
+        assert first.model.y_score is not None
+        own, other = sample.model.y_score, first.model.y_score
+    elif key == "equalized_odds_difference" and audit.binary:
+        labels = [0, 1]
+    elif key != "demographic_parity_difference":
+        return
+    level = 1 - (1 - audit.options.confidence_level) / 2 / len(labels)
+    for label in labels:
+        codes = sample.groups.codes
+        if label is not None:
+            enough = comparable_cells(sample.statistic("errors"))[:, label]
+            kept = (codes >= 0) & enough[codes] & (audit.y_true == label)
+            codes = np.where(kept, codes, -1)
+        rows = np.flatnonzero(codes >= 0)
+        if len(np.unique(codes[rows])) > 1:
+            weights = audit.entry_weights[rows].astype(float)
+            arguments = codes[rows], weights, level, sample.comparison
+            yield gap_interval(own[rows], other[rows], *arguments)
 
 
 def has_pair_intervals(sample: Sample, key: str) -> bool:

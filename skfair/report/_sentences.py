@@ -485,10 +485,10 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "were given.",
     ),
     "counted scores": (
-        "Scores were counted in narrow intervals: MCDP(0) is within {of_mcdp}, ABCC "
-        "and mean scores are within {length} of those of the single scores.",
-        "Scores were counted in narrow intervals: MCDP(0) is within 0.0004, ABCC and "
-        "mean scores are within 0.00002 of those of the single scores.",
+        "Close {scores} were counted as one, which moves MCDP(0) by at most {of_mcdp} "
+        "and {others} by at most {length}; it moves other numbers little.",
+        "Close scores were counted as one, which moves MCDP(0) by at most 0.0004 and "
+        "ABCC by at most 0.00002; it moves other numbers little.",
     ),
     "metric undefined": (
         "{where} {finding}.",

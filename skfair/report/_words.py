@@ -596,7 +596,17 @@ def cautions(summary: Summary) -> Iterator[str]:
             yield say("no decisions")
     if settings["blur"][1]:
         of_mcdp, length = map(_at_most, settings["blur"])
-        yield say("counted scores", of_mcdp=of_mcdp, length=length)
+        scores, others = _COUNTED[settings["scale"]]
+        of_both = {"of_mcdp": of_mcdp, "length": length}
+        yield say("counted scores", scores=scores, others=others, **of_both)
+
+
+#: What is counted on each scale, and the metrics beside MCDP(0) that this moves.
+_COUNTED = {
+    "probability": ("scores", "ABCC and the difference of mean scores"),
+    "rank": ("scores", "ABCC"),
+    "real": ("predictions and errors", "the Wasserstein distance and means"),
+}
 
 
 def advice(summary: Summary) -> Iterator[tuple[str, str]]:

@@ -131,7 +131,7 @@ def test_bins(counting, weight, power):
     of_mcdp, length = found.summary["settings"]["blur"]
     assert 0 < length < 2**-9
     assert of_mcdp < 0.2
-    assert any("narrow intervals" in text for text in found.summary["cautions"])
+    assert any("counted as one" in text for text in found.summary["cautions"])
     limits = {"mcdp": of_mcdp, "abcc": length, "mean_score_difference": length}
     pairs = zip(found.to_frame().iloc, expected.to_frame().iloc, strict=True)
     for one, other in pairs:

@@ -271,8 +271,9 @@ def test_three_hundred_groups_show_the_tail_and_fold_the_rest(make_report):
     )
     assert len(list(shown.iter(f"{HTML}tr"))) == 13
     assert texts(shown.iter(f"{HTML}th"))[len(list(shown[1][0])) :][0] == "17"
-    (details,) = root.iter(f"{HTML}details")
+    details, others = root.iter(f"{HTML}details")
     assert texts(details.iter(f"{HTML}summary")) == ["The other 288 groups"]
+    assert texts(others.iter(f"{HTML}summary")) == ["Other metrics by town"]
     assert folded in list(details.iter())
     assert len(list(folded.iter(f"{HTML}tr"))) == 289
 

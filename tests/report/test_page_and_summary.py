@@ -148,7 +148,7 @@ def test_every_number_of_a_page_is_one_of_the_summary():
 @settings(max_examples=3)
 @given(seed=st.integers(0, 10_000), n_groups=st.integers(2, 9))
 def test_every_number_of_any_page_is_one_of_the_summary(seed, n_groups):
-    report = draw_report(seed, n_groups)
+    report = draw_report(seed, n_groups, metrics="all")
     check_page(report)
     check_markdown(report)
 

@@ -236,7 +236,7 @@ def test_rows_that_stay_on_their_engine(table, counting, weight):
         gaps = (values["value"] - expected["value"]).abs().tolist()
         assert gaps[1] <= of_mcdp + 1e-12
         assert gaps[2] <= length + 1e-12
-        assert any("count as equal" in text for text in found.summary["cautions"])
+        assert any("counted as one" in text for text in found.summary["cautions"])
     broken = table.with_columns(p=pl.lit(float("inf")))
     with pytest.raises(ValueError, match="'p' has 600 "):
         counting().from_frame(broken, y_score="p", sensitive_features="g", **options)

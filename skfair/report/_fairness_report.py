@@ -261,7 +261,7 @@ or Groups, default=None
         metrics : sequence of str or "all", default=None
             Metrics to report and to test, named as in `to_frame`. None reports all that
             apply, each with its interval, and tests those that answer a question, and
-            the calibration gap; ``"all"`` tests all of them, which takes twice as long.
+            the calibration gap; ``"all"`` tests all of them, which takes longer.
         n_resamples : int, default=500
             Number of resamples for the intervals of DCP and of the calibration gap; all
             other intervals need none.

@@ -17,7 +17,7 @@ from skfair.report._inputs import estimator_inputs, make_audit, read_frame
 from skfair.report._markdown import card_sections, record_of, render_markdown
 from skfair.report._options import DEFAULT_TITLE, Options
 from skfair.report._page import render
-from skfair.report._summary import summarize
+from skfair.report._summary import summarize, tell_predicted
 
 #: Columns of tables, by what they are called in a summary.
 _RENAMED = {
@@ -178,7 +178,7 @@ dataframe or Groups, default=None
             As `from_predictions`, and if X has no such column.
         """
         columns = sensitive_features, control_features
-        return cls.from_predictions(
+        report = cls.from_predictions(
             y,
             sample_weight=sample_weight,
             counts=counts,
@@ -187,6 +187,8 @@ dataframe or Groups, default=None
             **estimator_inputs(estimator, X, *columns, pos_label, threshold, scale),
             **options,
         )
+        report.summary = tell_predicted(report.summary)
+        return report
 
     @classmethod
     def from_predictions(
@@ -202,7 +204,7 @@ dataframe or Groups, default=None
         threshold: float | None = None,
         pos_label: Any = None,
         scale: AnyScale = "probability",
-        metrics: Sequence[str] | None = None,
+        metrics: Sequence[str] | Literal["all"] | None = None,
         n_resamples: int = 500,
         n_permutations: int = 199,
         confidence_level: float = 0.95,
@@ -264,8 +266,10 @@ or Groups, default=None
             is in the unit of the target. It has the Wasserstein distance, MCDP(0), and
             the differences of mean predictions, mean errors and mean absolute errors,
             with these means and R2 by group.
-        metrics : sequence of str, default=None
-            Metrics to report, named as in `to_frame`; by default all that apply.
+        metrics : sequence of str or "all", default=None
+            Metrics to report and to test, named as in `to_frame`. None reports all that
+            apply, each with its interval, and tests those that answer a question, and
+            the calibration gap; ``"all"`` tests all of them, which takes longer.
         n_resamples : int, default=500
             Number of resamples for the intervals of DCP and of the calibration gap; all
             other intervals need none.

@@ -27,10 +27,12 @@ from skfair.report._metrics import (
     RATIO,
     Measure,
     Sample,
+    answer_to,
     count_outcomes,
     keys_of,
     locate_all,
     make_samples,
+    tested_keys,
 )
 from skfair.report._numbers import (
     Numbers,
@@ -112,15 +114,23 @@ def tell_left_out(
 
 
 def tell_notes(summary: Summary, notes: Sequence[str]) -> Summary:
-    """Add what looks odd in the data to what is to be read with care."""
+    """Add what looks odd in the data to the notes on it."""
     texts = [visible_text(note, 400) for note in notes]
-    return in_words({**summary, "settings": summary["settings"] | {"notes": texts}})
+    texts = [f"{text[0].upper()}{text[1:]}" for text in texts]
+    return {**summary, "settings": summary["settings"] | {"notes": texts}}
 
 
 def tell_threshold(summary: Summary, threshold: float) -> Summary:
     """Say from which score on decisions are positive, in the unit of the score."""
     told = {"threshold": threshold, "decided_by": f"score of at least {threshold:g}"}
-    return {**summary, "models": [model | told for model in summary["models"]]}
+    models = [model | told for model in summary["models"]]
+    return tell_predicted({**summary, "models": models})
+
+
+def tell_predicted(summary: Summary) -> Summary:
+    """Call decisions predictions, since a model made them."""
+    settings = summary["settings"] | {"decided": False}
+    return in_words({**summary, "settings": settings})
 
 
 def _positive(audit: Audit) -> str | None:
@@ -179,14 +189,16 @@ def _pair(sample: Sample, first: Sample, result: Summary, of_first: Summary) -> 
 
     Like other intervals, that of the difference is extended to the value.
     """
+    if not sample.comparable:
+        return
     values = {measure["key"]: measure["value"] for measure in of_first["measures"]}
-    intervals = gaps_beside_first(sample, first)
-    for measure in result["measures"]:
-        key = measure["key"]
-        if key in intervals and measure["value"] is not None:
-            value, (low, high) = measure["value"] - values[key], intervals[key]
-            ends = {"lower": min(low, value), "upper": max(high, value)}
-            measure["beside_first"] = {"value": value, **ends}
+    defined = {m["key"]: m for m in result["measures"] if m["value"] is not None}
+    keys = {answer_to(MEASURES[key].question, values) for key in values}
+    shared = [key for key in defined if key in keys and values[key] is not None]
+    for key, (low, high) in gaps_beside_first(sample, first, shared).items():
+        value = defined[key]["value"] - values[key]
+        ends = {"lower": min(low, value), "upper": max(high, value)}
+        defined[key]["beside_first"] = {"value": value, **ends}
 
 
 def _summary_of_attribute(
@@ -399,7 +411,7 @@ def _strata(sample: Sample, located: dict[str, Located]) -> Summary | None:
         for label, part in parts
         if part.comparable and part.audit.n_rows >= least
     ]
-    rows = values_within_strata(sample, compared)
+    rows = values_within_strata(sample, compared, tested_keys(sample, located))
     for row in rows:
         row["everyone"] = or_none(located[row["key"]].value)
     names = CROSS.join(strata.names)
@@ -482,12 +494,14 @@ def _cdf_curves(sample: Sample) -> list[dict[str, list[float]]]:
 
 def _settings(audits: Sequence[Audit]) -> Summary:
     audit, options = audits[0], audits[0].options
+    models = [model for audit in audits for model in audit.models]
     possible = {
         k for audit in audits for model in audit.models for k in keys_of(audit, model)
     }
     return {
         "positive label": _positive(audit),
-        "decides": any(model.decides for audit in audits for model in audit.models),
+        "decides": any(model.decides for model in models),
+        "decided": all(m.decides and m.threshold is None for m in models),
         **{k: v for k, v in options.to_dict().items() if k != "title"},
         "sample_weight": audit.weighted,
         "control_features": audit.strata is not None,

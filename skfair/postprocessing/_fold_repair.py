@@ -28,7 +28,7 @@ from skfair._mitigation import (
     groups_to_predict,
     label_probabilities,
     make_splits,
-    predict_folds,
+    predict_targets,
     tenths_of,
     tip_to_drop,
 )
@@ -36,7 +36,7 @@ from skfair._rows import Rows, take_rows
 from skfair._utils._arrays import Bools, Floats
 from skfair._utils._progress import Tasks
 from skfair._utils._validation import count_rows
-from skfair.model_selection._folds import assign_folds
+from skfair.model_selection._folds import Split, assign_folds
 from skfair.postprocessing._population_gap import Aim, PopulationGaps
 from skfair.postprocessing._score_repairer import (
     LinearCDF,
@@ -95,25 +95,19 @@ def score_held_out(
     Rows have a weight, a map and a score. Those that a single model scored are dealt to
     five folds.
     """
-    rows, labels, splits = given.rows, labels_of(mitigator), []
+    rows, splits = given.rows, list[Split]()
     if not isinstance(mitigator.estimator, FrozenEstimator):
         columns = given.X, given.target, cells_to_repair(rows)
         splits = make_splits(mitigator, *columns, routed.splitter.split)
     tasks.begin(len(splits))
     with tip_to_drop(mitigator, given.X):
-        models, held_out = predict_folds(
-            mitigator.estimator,
-            *(given.X, rows, given.target, labels, splits),
-            routed.estimator.fit,
-            mitigator.n_jobs,
-            tasks.done,
-        )
+        models, held_out = predict_targets(mitigator, given, splits, routed, tasks)
     usable = (cells_to_repair(held_out) >= 0) & (held_out.weights > 0)
     scores = held_out.y_pred[:, -1] + 0.0  # no negative zeros
     held_out = replace(held_out, y_pred=scores)[usable]
     if len(models) == 1:
         y = held_out.y_true
-        classes = tenths_of(y) if labels is None else y
+        classes = y if is_classifier(mitigator) else tenths_of(y)
         folds = assign_folds(classes, held_out.groups.codes, _N_PARTS, None)
         held_out = replace(held_out, fold=folds)
     return models, held_out

@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import sem
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
-from sklearn.metrics import accuracy_score, log_loss
+from sklearn.metrics import log_loss
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -21,7 +21,7 @@ from skfair._comparison import Comparison
 from skfair._mitigation import (
     ROUTED,
     Given,
-    MetaMitigator,
+    PredictsWithinStrata,
     as_table,
     begin_fit,
     check_estimator,
@@ -68,7 +68,7 @@ _ROWS_OF_LABELS = 10
 
 
 class MADDPostProcessor(
-    MetaMitigator,
+    PredictsWithinStrata,
     ClassifierMixin,  # type: ignore[misc]
     MetaEstimatorMixin,  # type: ignore[misc]
     BaseEstimator,  # type: ignore[misc]
@@ -270,7 +270,6 @@ class MADDPostProcessor(
     __metadata_request__fit: ClassVar = ROUTED
     __metadata_request__predict: ClassVar = ROUTED
     __metadata_request__predict_proba: ClassVar = ROUTED
-    __metadata_request__score: ClassVar = ROUTED
 
     def __init__(
         self,
@@ -467,37 +466,6 @@ class MADDPostProcessor(
             X, sensitive_features=sensitive_features, control_features=control_features
         )[:, 1]
         return np.asarray(self.classes_[(scores >= self.threshold_).astype(np.intp)])
-
-    def score(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: ArrayLike | None = None,
-        *,
-        sensitive_features: Any = None,
-        control_features: Any = None,
-    ) -> float:
-        """Accuracy of `predict`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows to predict, with the same columns as in `fit`.
-        y : array-like of shape (n_samples,)
-            True classes.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative sample weights.
-        sensitive_features, control_features : object, default=None
-            As in `predict`.
-
-        Returns
-        -------
-        float
-        """
-        predicted = self.predict(
-            X, sensitive_features=sensitive_features, control_features=control_features
-        )
-        return float(accuracy_score(y, predicted, sample_weight=sample_weight))
 
     def expected_mcdp(self, n_samples: int | Mapping[Hashable, int]) -> float:
         """Return the MCDP(0) to expect of a sample of new rows, its noise included.

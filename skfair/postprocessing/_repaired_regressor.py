@@ -6,13 +6,12 @@ from typing import Any, ClassVar, Literal, Self
 
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin
-from sklearn.metrics import r2_score
 from sklearn.utils.validation import validate_data
 
 from skfair._comparison import Comparison
 from skfair._mitigation import (
     ROUTED,
-    MetaMitigator,
+    PredictsWithinStrata,
     as_table,
     begin_fit,
     check_estimator,
@@ -36,7 +35,7 @@ from skfair.postprocessing._score_repairer import ScoreRepairer
 
 
 class RepairedRegressor(
-    MetaMitigator,
+    PredictsWithinStrata,
     RegressorMixin,  # type: ignore[misc]
     MetaEstimatorMixin,  # type: ignore[misc]
     BaseEstimator,  # type: ignore[misc]
@@ -160,7 +159,6 @@ class RepairedRegressor(
 
     __metadata_request__fit: ClassVar = ROUTED
     __metadata_request__predict: ClassVar = ROUTED
-    __metadata_request__score: ClassVar = ROUTED
 
     def __init__(
         self,
@@ -312,37 +310,6 @@ class RepairedRegressor(
             were absent in `fit`, unless `unknown_groups` is ``"pooled"``.
         """
         return repair_predictions(self, X, sensitive_features, control_features)
-
-    def score(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: ArrayLike | None = None,
-        *,
-        sensitive_features: Any = None,
-        control_features: Any = None,
-    ) -> float:
-        """R2 of `predict`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows to predict, with the same columns as in `fit`.
-        y : array-like of shape (n_samples,)
-            True target.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative sample weights.
-        sensitive_features, control_features : object, default=None
-            As in `predict`.
-
-        Returns
-        -------
-        float
-        """
-        predicted = self.predict(
-            X, sensitive_features=sensitive_features, control_features=control_features
-        )
-        return float(r2_score(y, predicted, sample_weight=sample_weight))
 
     def _repair_options(self) -> dict[str, Any]:
         """Check the parameters, and return those of the repair that is to be learnt."""

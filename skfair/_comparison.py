@@ -144,7 +144,7 @@ class Comparison(Result):
         >>> model.fit(X, y).comparison_.to_frame().round(2)
                            baseline  mitigated  difference  standard_error
         average_precision      0.90       0.92        0.02            0.00
-        mcdp                   0.28       0.03       -0.25            0.01
+        mcdp                   0.28       0.03       -0.24            0.01
         """
         columns = "baseline", "mitigated", "difference", "standard_error"
         return pd.DataFrame({name: getattr(self, name) for name in columns})

@@ -153,8 +153,8 @@ class RepairedRegressor(
     >>> table = model.comparison_.to_frame().round(2)
     >>> table.loc[["r2", "mcdp"], ["baseline", "mitigated"]]
           baseline  mitigated
-    r2        0.75        0.6
-    mcdp      0.51        0.1
+    r2        0.75       0.61
+    mcdp      0.51       0.10
     """
 
     __metadata_request__fit: ClassVar = ROUTED

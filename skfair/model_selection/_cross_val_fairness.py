@@ -308,47 +308,28 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
     if clusters is not None:
         people = check_clusters(clusters, resolved, strata)
     within = _permuted_within(within, metric, y, strata)
-    classifier = is_classifier(estimator)
-    splitter = _make_splitter(cv, groups, selector, y, classifier)
+    splitter = _make_splitter(cv, groups, selector, y, is_classifier(estimator))
     method = response_method_for(metric, response_method)
     labels = {"sensitive_features": group_labels, "control_features": stratum_labels}
     metadata = {**labels, "sample_weight": sample_weight}
     routed = _route(estimator, splitter, metadata, groups, params or {})
-    # Folds of a regression are stratified by group alone.
-    by_group = isinstance(splitter, GroupStratifiedKFold) and not classifier
-    classes = np.zeros(len(y), dtype=np.intp) if by_group else y
-    splits = list(splitter.split(X, classes, **routed.splitter.split))
-    folds = cross_fit(
-        estimator,
-        X,
-        y,
-        splits,
-        routed.estimator.fit,
-        partial(_respond, labels=labels, response_method=method),
-        n_jobs=n_jobs,
-        verbose=verbose,
+    jobs: dict[str, Any] = {"n_jobs": n_jobs, "verbose": verbose}
+    respond_to = partial(_respond, labels=labels, response_method=method)
+    rows, responses, classes = _cross_predict(
+        estimator, X, y, splitter, routed, respond_to, jobs
     )
-    rows, responses, classes_of_folds = zip(*folds, strict=True)
-    classes = _common_classes(classes_of_folds)
     metric = as_metric(metric, **positive_label(metric, method, classes))
     every_row = Rows(resolved, strata, y_true=y, weight=weights, cluster=people)
     held_out, owners = _join_folds(every_row, rows, responses)
     within = None if within is None else within[owners]
     value = metric.evaluate(held_out)
     sample = Sample.of_rows(metric, replace(held_out, fold=None))
-    jobs: dict[str, Any] = {"n_jobs": n_jobs, "verbose": verbose}
     resampled = resample(
         sample, value, level, n_resamples, generator=check_seed(random_state), **jobs
     )
-    test = permute(
-        sample,
-        value,
-        within,
-        n_permutations,
-        generator=check_seed(random_state),
-        **jobs,
-    )
-    fold_values = _values_of_folds(metric, held_out, len(folds))
+    generator = check_seed(random_state)
+    test = permute(sample, value, within, n_permutations, generator=generator, **jobs)
+    fold_values = _values_of_folds(metric, held_out, len(rows))
     _warn_of_undefined_folds(fold_values, value)
     _, first = np.unique(owners, return_index=True)
     sizes = held_out[first].groups.sizes().tolist()
@@ -365,11 +346,31 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
         null_mean=test.null_mean,
         corrected=corrected,
         confidence_level=level,
-        n_splits=len(folds),
+        n_splits=len(rows),
         n_rows=len(first),
         group_sizes=dict(zip(held_out.labels, sizes, strict=True)),
         fold_values=fold_values,
     )
+
+
+def _cross_predict(
+    estimator: Any,
+    X: Any,
+    y: NDArray[Any],
+    splitter: Any,
+    routed: Bunch,
+    respond_to: Callable[..., Any],
+    jobs: dict[str, Any],
+) -> tuple[Sequence[Integers], Sequence[NDArray[Any]], list[Any]]:
+    """Return the rows and responses of each fold, and the classes of all models."""
+    # Folds of a regression are stratified by group alone.
+    by_group = isinstance(splitter, GroupStratifiedKFold)
+    by_group = by_group and not is_classifier(estimator)
+    classes = np.zeros(len(y), dtype=np.intp) if by_group else y
+    splits = list(splitter.split(X, classes, **routed.splitter.split))
+    folds = cross_fit(estimator, X, y, splits, routed.estimator.fit, respond_to, **jobs)
+    rows, responses, classes_of_folds = zip(*folds, strict=True)
+    return rows, responses, _common_classes(classes_of_folds)
 
 
 def _permuted_within(

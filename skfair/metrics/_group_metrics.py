@@ -57,6 +57,7 @@ from skfair.metrics._inputs import (
     outcomes_of_rate,
     positive_class,
 )
+from skfair.metrics._pairs import MAX_PAIRWISE
 from skfair.metrics._pooling import pool_rates
 from skfair.metrics._rate_intervals import clopper_pearson, ratio_ends
 from skfair.metrics._rates import demographic_parity_difference
@@ -578,7 +579,7 @@ default=None
         If a metric has no finite value for a group, such as a recall without positives,
         or a group has fewer rows than the `min_group_size` of its `Groups`. The value
         is nan, and so are differences and ratios. If a group has too few rows for an
-        interval.
+        interval, or a pairwise difference is one of more than 64 groups.
 
     See Also
     --------
@@ -849,12 +850,21 @@ def _interval_of_rates(
 ) -> tuple[float, float]:
     """Interval of a difference or ratio of rates."""
     disparity, multigroup = key
+    n_groups = len(statistic.labels)
     if disparity == "difference":
+        if multigroup == "pairwise" and n_groups > MAX_PAIRWISE:
+            warn_user(
+                f"The largest difference of two of {n_groups} groups has no interval: "
+                f"of more than {MAX_PAIRWISE} groups each is compared with everyone, "
+                "see difference(multigroup='pooled').",
+                UndefinedMetricWarning,
+            )
+            return math.nan, math.nan
         metric = partial(demographic_parity_difference, multigroup=multigroup)
         interval = confidence_interval(metric, None, statistic, confidence_level=level)
         return interval.lower, interval.upper
     rates, sizes = statistic.means, statistic.effective_sizes
-    n_groups, tail = len(rates), (1 - level) / 2
+    tail = (1 - level) / 2
     if multigroup == "pooled":
         shares = statistic.totals / statistic.totals.sum()
         ends = clopper_pearson(rates * sizes, sizes, tail / n_groups)

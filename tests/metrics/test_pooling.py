@@ -131,6 +131,22 @@ def test_undefined_rates_are_not_pooled():
     assert table["pooled_lower"].isna().all()
 
 
+def test_more_groups_than_pairs_are_compared_of():
+    rng = np.random.default_rng(11)
+    people = pd.DataFrame(rng.integers(0, [9, 9], (2_000, 2)), columns=["a", "b"])
+    with pytest.warns(UserWarning, match="two of 81 groups has no interval"):
+        result = group_metrics(
+            "selection_rate",
+            None,
+            rng.integers(0, 2, 2_000),
+            sensitive_features=people,
+            pooling="additive",
+        )
+    assert result.groups[POOLED].notna().all(axis=None)
+    assert result.difference()["lower"].isna().all()
+    assert result.difference(multigroup="pooled")["lower"].notna().all()
+
+
 def test_within_strata_groups_borrow_from_their_stratum():
     people, _, y_pred = draw(np.random.default_rng(9), 500)
     town = np.arange(500) % 2

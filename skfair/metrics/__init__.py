@@ -25,6 +25,7 @@ from skfair.metrics._cvar_fairness import (
 from skfair.metrics._cvar_fairness_report import cvar_fairness_report
 from skfair.metrics._dcp import DCPResult, dcp, dcp_bounds
 from skfair.metrics._distributions import GapOfDistributions
+from skfair.metrics._exposure import exposure_difference
 from skfair.metrics._group_metrics import GroupMetricsResult, group_metrics
 from skfair.metrics._impact_ratios import impact_ratios
 from skfair.metrics._madd import (
@@ -94,6 +95,7 @@ __all__ = [
     "dcp_bounds",
     "demographic_parity_difference",
     "equalized_odds_difference",
+    "exposure_difference",
     "false_positive_rate_difference",
     "get_fairness_scorer",
     "get_fairness_scorer_names",

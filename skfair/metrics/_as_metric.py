@@ -18,6 +18,7 @@ from skfair.metrics._abcc import ABCC
 from skfair.metrics._abroca import ABROCA
 from skfair.metrics._calibration_gap import CalibrationGap
 from skfair.metrics._dcp import DCP
+from skfair.metrics._exposure import ExposureDifference
 from skfair.metrics._madd import MADD
 from skfair.metrics._many_groups import CVaRFairness, MaxGap
 from skfair.metrics._mcdp import MCDP
@@ -45,6 +46,7 @@ METRICS: Mapping[str, type[Metric]] = {
         DCP,
         DemographicParity,
         EqualizedOdds,
+        ExposureDifference,
         FalsePositiveRateDifference,
         ImpactRatioShortfall,
         MADD,

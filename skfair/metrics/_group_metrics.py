@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass, field, replace
 from functools import partial
 from inspect import isfunction, signature
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 import pandas as pd
@@ -55,6 +55,8 @@ from skfair.metrics._inputs import (
     outcomes_of_rate,
     positive_class,
 )
+from skfair.metrics._pairs import MAX_PAIRWISE
+from skfair.metrics._pooling import pool_rates
 from skfair.metrics._rate_intervals import clopper_pearson, ratio_ends
 from skfair.metrics._rates import demographic_parity_difference
 from skfair.metrics._resampling import (
@@ -347,6 +349,7 @@ _MAX_CELLS = 500
 #: True labels up to this many are counted for each group, and compared with others.
 _MAX_LABELS = 10
 _NUMBERS = ["value", "lower", "upper"]
+_POOLED = ["pooled", "pooled_lower", "pooled_upper"]
 #: A difference or a ratio, and whom it compares.
 _Disparity: TypeAlias = tuple[str, Multigroup]
 _DISPARITIES: list[_Disparity] = [
@@ -365,7 +368,8 @@ class GroupMetricsResult(TableResult):
     groups : DataFrame
         Indexed by metric, stratum if there are strata, and group, with the columns
         ``n``, the rows of the group, ``n_counted``, the rows in the denominator of a
-        rate, ``value``, ``lower`` and ``upper``.
+        rate, ``value``, ``lower`` and ``upper``; with `pooling` also ``pooled``,
+        ``pooled_lower`` and ``pooled_upper``.
     everyone : DataFrame
         The same of all groups together, indexed by metric and stratum.
     disparities : DataFrame
@@ -497,6 +501,7 @@ def group_metrics(
     pos_label: Any = None,
     confidence_level: float | None = 0.95,
     n_resamples: int = 199,
+    pooling: Literal["additive"] | None = None,
     sample_weight: ArrayLike | None = None,
     counts: ArrayLike | None = None,
     clusters: ArrayLike | None = None,
@@ -540,6 +545,10 @@ default=None
         Level of the intervals; None computes none, and costs no resamples.
     n_resamples : int, default=199
         Number of bootstrap resamples for metrics that are no rates.
+    pooling : {"additive"} or None, default=None
+        With ``"additive"`` the tables have, beside the raw rates, ``pooled``,
+        ``pooled_lower`` and ``pooled_upper``: rates of small groups borrow from groups
+        that are alike in some of their columns, see Notes. All metrics must be rates.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights.
     counts : array-like of shape (n_samples,), default=None
@@ -564,7 +573,8 @@ default=None
     ------
     ValueError
         On an unknown name, a metric of scores without scores, text labels without
-        `pos_label`, lengths that differ, or missing groups; and as the metric does.
+        `pos_label`, lengths that differ, or missing groups; with `pooling` on a metric
+        that is no rate; and as the metric does.
     TypeError
         If `metrics` is none of the above, or a metric takes no sample weights.
 
@@ -574,7 +584,7 @@ default=None
         If a metric has no finite value for a group, such as a recall without positives,
         or a group has fewer rows than the `min_group_size` of its `Groups`. The value
         is nan, and so are differences and ratios. If a group has too few rows for an
-        interval.
+        interval, or a pairwise difference is one of more than 64 groups.
 
     See Also
     --------
@@ -601,10 +611,20 @@ default=None
     A ratio is nan where a value is negative. A metric of two classes that is 0/0 in a
     group, for which scikit-learn has the option `zero_division`, is nan.
 
+    Pooled rates are predictions of a regression with random effects (empirical Bayes):
+    the logit of a rate is a mean, an effect of each column, and an effect of the group
+    [2]_. A group of few rows has nearly the rate that its columns predict, one of many
+    rows nearly its own; of one column, groups borrow from their mean. The intervals
+    cover the rates of a share `confidence_level` of the groups, not each single one.
+    Differences and ratios are those of raw rates.
+
     References
     ----------
     .. [1] Clopper, Pearson. "The Use of Confidence or Fiducial Limits Illustrated in
        the Case of the Binomial". Biometrika 26(4), 1934.
+    .. [2] Herlihy, Truong, Chouldechova, Dudík. "A structured regression approach for
+       evaluating model performance across intersectional subgroups". FAccT 2024
+       (arXiv 2401.14893), with other estimates of the variances.
 
     Examples
     --------
@@ -639,6 +659,12 @@ default=None
         prepare(measure, columns, pos_label) for measure in find_metrics(metrics)
     ]
     others = [measure for measure in measures if measure.rate is None]
+    check_choice("pooling", pooling, (None, "additive"))
+    if pooling and others:
+        raise ValueError(
+            f"pooling must be None for {others[0].name}, got {pooling!r}: only rates "
+            "are pooled."
+        )
     if any(compares_labels(measure) for measure in others):
         _warn_of_kinds(*(columns[name] for name in _LABELS))
     parts = []
@@ -659,7 +685,10 @@ default=None
                     measure, of_stratum, part, level or 0.0, of_metric
                 )
             else:
-                numbers, disparities = _measure_rate(measure, of_stratum, part, level)
+                pooled = pooling is not None
+                numbers, disparities = _measure_rate(
+                    measure, of_stratum, part, level, pooled=pooled
+                )
             parts.append((measure.name, label, part.labels, numbers, disparities))
     tables = _tables(parts, groups, strata)
     sizes = _sizes(columns, groups, strata)
@@ -739,7 +768,12 @@ Disparities: TypeAlias = dict[_Disparity, tuple[float, float, float]]
 
 
 def _measure_rate(
-    measure: GroupMetric, columns: Columns, groups: Groups, level: float | None
+    measure: GroupMetric,
+    columns: Columns,
+    groups: Groups,
+    level: float | None,
+    *,
+    pooled: bool,
 ) -> tuple[Numbers, Disparities]:
     """Compute a proportion of each group, with intervals that keep their level."""
     rate, complement = RATES[str(measure.rate)]
@@ -767,7 +801,34 @@ def _measure_rate(
         )
         ends_of = partial(_interval_of_rates, statistic, level)
     sizes = _and_all(_sizes_of(groups, columns)), counts
-    return _measured(measure.name, groups, sizes, (rates, lower, upper), ends_of)
+    found = measure.name, groups, sizes, (rates, lower, upper), ends_of
+    numbers, disparities = _measured(*found)
+    if pooled:
+        values = _pool(statistic, level)
+        values[:, ~enough[:-1]] = np.nan
+        # Everyone borrows from nobody.
+        values = np.column_stack([values, [rates[-1], lower[-1], upper[-1]]])
+        numbers |= dict(zip(_POOLED, values, strict=True))
+    return numbers, disparities
+
+
+def _pool(statistic: GroupedOutcomes, level: float | None) -> Floats:
+    """Pool the rates of groups that have rows, by the columns of their labels."""
+    several = n_columns_of(statistic.labels) > 1
+    labels: Any = (
+        statistic.labels if several else [(each,) for each in statistic.labels]
+    )
+    present = statistic.totals > 0
+    columns = [
+        pd.factorize(pd.Index(column, dtype=object, tupleize_cols=False))[0][present]
+        for column in zip(*labels, strict=True)
+    ]
+    found = np.full((3, len(present)), np.nan)
+    if present.any():
+        sizes = statistic.effective_sizes[present]
+        rates = statistic.means[present]
+        found[:, present] = pool_rates(rates, sizes, columns, level)
+    return found
 
 
 def _measured(
@@ -802,12 +863,21 @@ def _interval_of_rates(
 ) -> tuple[float, float]:
     """Interval of a difference or ratio of rates."""
     disparity, multigroup = key
+    n_groups = len(statistic.labels)
     if disparity == "difference":
+        if multigroup == "pairwise" and n_groups > MAX_PAIRWISE:
+            warn_user(
+                f"The largest difference of two of {n_groups} groups has no interval: "
+                f"of more than {MAX_PAIRWISE} groups each is compared with everyone, "
+                "see difference(multigroup='pooled').",
+                UndefinedMetricWarning,
+            )
+            return math.nan, math.nan
         metric = partial(demographic_parity_difference, multigroup=multigroup)
         interval = confidence_interval(metric, None, statistic, confidence_level=level)
         return interval.lower, interval.upper
     rates, sizes = statistic.means, statistic.effective_sizes
-    n_groups, tail = len(rates), (1 - level) / 2
+    tail = (1 - level) / 2
     if multigroup == "pooled":
         shares = statistic.totals / statistic.totals.sum()
         ends = clopper_pearson(rates * sizes, sizes, tail / n_groups)
@@ -1041,6 +1111,7 @@ def _tables(
     columns = ["n", "n_counted", *_NUMBERS]
     of_groups, of_everyone, of_disparities = {}, {}, {}
     for metric, stratum, labels, numbers, disparities in parts:
+        columns = list(numbers)
         above = (metric, *_cells(stratum, strata))
         *rows, everyone = zip(*numbers.values(), strict=True)
         for label, row in zip(labels, rows, strict=True):

@@ -75,6 +75,15 @@ def network(train: Rows, validation: Rows, test: Rows) -> Models:
         yield point(test, positive(model, test))
 
 
+def weighted(train: Rows, validation: Rows, test: Rows, powers: Any) -> Models:
+    from skfair.inprocessing import reweighing_weights
+
+    weights = reweighing_weights(train.y, sensitive_features=train.groups)
+    for power in powers:
+        model = make_plain().fit(train.X, train.y, sample_weight=weights**power)
+        yield point(test, positive(model, test))
+
+
 def thresholds_fairlearn(train: Rows, validation: Rows, test: Rows) -> Models:
     from fairlearn.postprocessing import ThresholdOptimizer
 
@@ -208,6 +217,10 @@ PEERS: dict[str, dict[str, Method]] = {
         "UnawarePostProcessor": Method(unaware),
         "MCDPReweighter": _two_parts(fair_models.reweighter),
         "DiffMCDPClassifier": Method(network),
+        "reweighing_weights": Method(partial(weighted, powers=[1])),
+        "reweighing_weights, powers 1 to 4": Method(
+            partial(weighted, powers=[1, 2, 3, 4])
+        ),
         **{
             f"ScoreRepairer({path})": Method(partial(repaired, path=path), aware=True)
             for path in ("max_mcdp", "repair_level")

@@ -3,7 +3,8 @@
     SKFAIR_DATA=<folder of the tables> python benchmarks/mitigator_claims.py
         [--mitigators MCDPReweighter,UnawarePostProcessor,...]
         [--tables normal,leaning,adult,census,nist,oulad]
-        [--models lightgbm,tree,logistic] [--seeds 20] [--n-train 3000]
+        [--models lightgbm,tree,logistic] [--seeds 20] [--first-seed 0]
+        [--n-train 3000]
 
 Each mitigator has its default parameters, and is fitted to rows that a seed draws. The
 truth is what it reaches on 30,000 new rows that are simulated, or on at most 20,000
@@ -235,6 +236,7 @@ def main() -> None:
     parser.add_argument("--tables", default=",".join(TABLES))
     parser.add_argument("--models", default=",".join(MODELS))
     parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--n-train", type=int, default=3000)
     given = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -244,7 +246,8 @@ def main() -> None:
             name == "DiffMCDPClassifier" and model != names[1][0]
         ):
             continue
-        cases = product(given.tables.split(","), range(given.seeds))
+        seeds = range(given.first_seed, given.first_seed + given.seeds)
+        cases = product(given.tables.split(","), seeds)
         summarise(
             [measure(name, table, model, given.n_train, seed) for table, seed in cases]
         )

@@ -302,7 +302,6 @@ TASKS = {
         "CVaRTestResult",
         "rate_variance",
         "RateVarianceResult",
-        "top_groups",
         "worst_subgroup",
         "WorstSubgroupResult",
         "impact_ratios",

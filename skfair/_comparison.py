@@ -64,7 +64,8 @@ class Comparison(Result):
         of groups is lowered by what its noise exceeds that of the pair with the least
         noise. So a group of a few rows, whose gap is mostly noise, does not hide those
         of the others. Of decisions they are ``"accuracy"`` (or ``"neg_cost"``),
-        ``"dcp"`` if errors are compared, and ``"difference"``, that of the rates.
+        ``"dcp"`` if errors are compared, and ``"difference"``, that of the rates. Of
+        `compare_models` they are ``"performance"`` and ``"disparity"``, as measured.
     standard_error : dict
         Standard error of the difference of both models, by metric.
     group_sizes : dict
@@ -142,7 +143,7 @@ class Comparison(Result):
         >>> model.fit(X, y).comparison_.to_frame().round(2)
                            baseline  mitigated  difference  standard_error
         average_precision      0.90       0.92        0.02            0.00
-        mcdp                   0.28       0.03       -0.25            0.01
+        mcdp                   0.28       0.03       -0.24            0.01
         """
         columns = "baseline", "mitigated", "difference", "standard_error"
         return pd.DataFrame({name: getattr(self, name) for name in columns})
@@ -217,7 +218,7 @@ def compare_classifiers(
     after, slopes = average_precision(y, new, weights)
     error = _error(after, slopes() - slopes_before(), weights)
     performance = {"average_precision": (before, after, error)}
-    return _state(rows, performance | _gaps(rows, old, new, cross_fitted))
+    return state_figures(rows, performance | _gaps(rows, old, new, cross_fitted))
 
 
 def compare_regressors(
@@ -241,7 +242,7 @@ def compare_regressors(
         # The variance of the targets is the same for both models.
         "r2": (*explained, error / variance if variance else math.nan),
     }
-    return _state(rows, performance | _gaps(rows, old, new, cross_fitted))
+    return state_figures(rows, performance | _gaps(rows, old, new, cross_fitted))
 
 
 def _weighted(rows: Rows, *scores: ArrayLike) -> tuple[Any, ...]:
@@ -250,7 +251,9 @@ def _weighted(rows: Rows, *scores: ArrayLike) -> tuple[Any, ...]:
     return rows[counts], *(np.asarray(each, float)[counts] for each in scores)
 
 
-def _state(rows: Rows, figures: dict[str, tuple[float, float, float]]) -> Comparison:
+def state_figures(
+    rows: Rows, figures: dict[str, tuple[float, float, float]]
+) -> Comparison:
     """Make the comparison of values before and after, and errors, by metric."""
     sizes = rows.groups.sizes()
     if rows.strata is not None:
@@ -274,9 +277,7 @@ def _gaps(
         adjusts = name == "adjusted_mcdp"
         before = mean_mcdp(replace(rows, y_pred=old), adjusts).with_noise(-1)
         after = mean_mcdp(replace(rows, y_pred=new), adjusts).with_noise(sign)
-        halves = {**before.half_rows, **after.half_rows}.values()
-        error = _error(after.value, after.slopes() - before.slopes(), rows.weights)
-        figures[name] = before.value, after.value, math.hypot(error, *halves)
+        figures[name] = before.value, after.value, gap_error(before, after, rows)
     return figures
 
 
@@ -310,6 +311,13 @@ class Gap(NamedTuple):
         """Move the squares of gaps by the square of what noise is in the mean."""
         moved = np.asarray(signs) * _MEAN_SQUARED * self.scale**2
         return np.asarray(np.sqrt(np.clip(np.square(gaps) + moved, 0, 1)))
+
+
+def gap_error(before: Gap, after: Gap, rows: Rows) -> float:
+    """Find the standard error of the difference of two gaps of the same rows."""
+    halves = {**before.half_rows, **after.half_rows}.values()
+    error = _error(after.value, after.slopes() - before.slopes(), rows.weights)
+    return math.hypot(error, *halves)
 
 
 def exceeds_noise(rows: Rows) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -23,6 +23,7 @@ from sklearn.base import (
     is_regressor,
 )
 from sklearn.frozen import FrozenEstimator
+from sklearn.metrics import accuracy_score, r2_score
 from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import (
@@ -58,7 +59,7 @@ from skfair._utils._columns import (
     positions_of,
     select_columns,
 )
-from skfair._utils._progress import CallbackSupportMixin
+from skfair._utils._progress import CallbackSupportMixin, Tasks
 from skfair._utils._text import shown
 from skfair._utils._validation import (
     check_flag,
@@ -134,6 +135,87 @@ class MetaMitigator(LinkedToSite, CallbackSupportMixin):  # type: ignore[misc]
                 mapping = MethodMapping().add(caller="fit", callee=callee)
                 router.add(method_mapping=mapping, **{name: target})
         return router
+
+
+class PredictsByGroup(MetaMitigator):
+    """Mixin of mitigators whose predictions need the group of each row."""
+
+    __metadata_request__score: ClassVar = {"sensitive_features": True}
+
+    def score(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        sensitive_features: Any = None,
+    ) -> float:
+        """Accuracy of `predict`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to predict, with the same columns as in `fit`.
+        y : array-like of shape (n_samples,)
+            True classes.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative sample weights.
+        sensitive_features : object, default=None
+            As in `predict`.
+
+        Returns
+        -------
+        float
+        """
+        groups = {"sensitive_features": sensitive_features}
+        return _score_predictions(self, X, y, sample_weight, groups)
+
+
+class PredictsWithinStrata(MetaMitigator):
+    """Mixin of mitigators whose predictions may need groups and strata."""
+
+    __metadata_request__score: ClassVar = ROUTED
+
+    def score(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        sensitive_features: Any = None,
+        control_features: Any = None,
+    ) -> float:
+        """Accuracy of `predict`, or R2 of a regressor.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to predict, with the same columns as in `fit`.
+        y : array-like of shape (n_samples,)
+            True classes, or numbers.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative sample weights.
+        sensitive_features, control_features : object, default=None
+            As in `predict`.
+
+        Returns
+        -------
+        float
+        """
+        groups = {
+            "sensitive_features": sensitive_features,
+            "control_features": control_features,
+        }
+        return _score_predictions(self, X, y, sample_weight, groups)
+
+
+def _score_predictions(
+    mitigator: Any, X: Any, y: Any, sample_weight: Any, groups: dict[str, Any]
+) -> float:
+    """Accuracy, or R2, of what a mitigator predicts of rows with groups."""
+    predicted = mitigator.predict(X, **groups)
+    metric = r2_score if is_regressor(mitigator) else accuracy_score
+    return float(metric(y, predicted, sample_weight=sample_weight))
 
 
 def check_estimator(mitigator: Any) -> None:
@@ -607,6 +689,16 @@ def tenths_of(y: Floats) -> Integers:
     """Return which tenth of the rows each row is in, 0 to 9, in order of the target."""
     ranks = np.argsort(np.argsort(y, kind="stable"), kind="stable")
     return np.asarray(ranks * 10 // len(y))
+
+
+def predict_targets(
+    mitigator: Any, given: Given, splits: list[Split], routed: Bunch, tasks: Tasks
+) -> tuple[list[Any], Rows]:
+    """Fit the estimator of a mitigator to what was given, as `predict_folds`."""
+    labels = given.classes.tolist() if is_classifier(mitigator) else None
+    columns = given.X, given.rows, given.target, labels, splits, routed.estimator.fit
+    estimator, n_jobs = mitigator.estimator, mitigator.n_jobs
+    return predict_folds(estimator, *columns, n_jobs, tasks.done)
 
 
 def predict_folds(

@@ -28,13 +28,17 @@ from typing import Any, Self
 
 import narwhals as nw
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from skfair._utils._arrays import Floats, Integers, quotients
+from skfair._utils._text import shown
 from skfair._utils._validation import (
     MAX_EXACT_SUM,
     as_array,
     check_counts,
+    check_no_missing,
+    check_shape,
     check_weights,
 )
 from skfair._utils._warnings import warn_if_reordered
@@ -116,7 +120,7 @@ class Rows:
     n_bins: int = 0
 
     def __len__(self) -> int:
-        return len(self.groups)
+        return len(self.groups.codes)
 
     def __getitem__(self, index: Any) -> Self:
         """Entries at some positions, or where a mask is True."""
@@ -243,7 +247,7 @@ class Rows:
     @cached_property
     def effective_sizes(self) -> Floats:
         """Kish's effective number of people of each group."""
-        return quotients(np.square(self.totals, dtype=float), self.sums_of_squares)
+        return quotients(np.square(self.totals, dtype=float), self.squares_of_people)
 
     @cached_property
     def sums(self) -> Floats:
@@ -320,6 +324,21 @@ class Rows:
     def with_groups(self, groups: Groups) -> Self:
         """Return the same entries in other groups."""
         return self._changed(groups=groups)
+
+    @cached_property
+    def squares_of_people(self) -> NDArray[Any]:
+        """Sum of the squared weights of the people of each group.
+
+        All entries of a person count together, as if they were alike: no dependence
+        within people gives rates and CDFs more noise.
+        """
+        if self.cluster is None:
+            return self.sums_of_squares
+        codes = self.groups.codes
+        own = np.flatnonzero(codes >= 0)
+        first, people = distinct([codes[own], self.cluster[own]])
+        totals = np.bincount(people, self.weights[own])
+        return np.asarray(np.bincount(codes[own[first]], totals**2, self.n_groups))
 
     def singly(self) -> Self:
         """Return an entry for each of the people."""
@@ -405,10 +424,43 @@ class Rows:
 
     @cached_property
     def _clusters(self) -> tuple[Integers, Integers]:
-        """Position of the first entry of each person, and the person of each entry."""
+        """Position of the first entry of each person, and the person of each entry.
+
+        The first is one that counts, if there is any.
+        """
         clusters: Any = self.cluster
-        found = np.unique(clusters, return_index=True, return_inverse=True)
-        return found[1], found[2]
+        absent = np.ones(len(self), dtype=bool)
+        absent[self.that_count()] = False
+        order = np.lexsort((absent, clusters))
+        _, first, person = np.unique(
+            clusters[order], return_index=True, return_inverse=True
+        )
+        of_entries = np.empty_like(person)
+        of_entries[order] = person
+        return order[first], of_entries
+
+    def averaged(self) -> Self:
+        """Give each entry the mean score of its person."""
+        if self.cluster is None:
+            return self
+        sums, totals = (
+            np.bincount(self.person, values)
+            for values in (self.weights * self.y_pred, self.weights)
+        )
+        return replace(self, y_pred=quotients(sums, totals)[self.person])
+
+    def encode_people(self, codes: NDArray[Any]) -> NDArray[Any]:
+        """Encode people by the shares of the codes among their entries."""
+        if self.cluster is None:
+            return codes
+        first, pairs = distinct([self.person, codes])
+        counts = np.bincount(pairs)
+        starts = np.flatnonzero(np.diff(self.person[first], prepend=-1))
+        divisors = np.gcd.reduceat(counts, starts)
+        shares = counts // divisors[self.person[first]]
+        records = np.split(np.column_stack([codes[first], shares]), starts[1:])
+        keys = np.array([record.tobytes() for record in records], dtype=object)
+        return _factorize(keys)[0]
 
     def draw(self, generator: np.random.Generator) -> Integers:
         """Positions of people that are drawn in each group, and within each stratum."""
@@ -497,19 +549,20 @@ def read_arrays(
     control_features: Any = None,
     sample_weight: Any = None,
     counts: Any = None,
+    clusters: Any = None,
     *,
     name: str = "y_pred",
 ) -> Rows:
     """Read arrays of rows, once: nothing behind this converts them again.
 
-    Checks containers, lengths, missing groups, weights, counts, and that each group has
-    a positive weight. What labels and scores must be is said by each metric. `name` is
-    that of `y_pred` in messages.
+    Checks containers, lengths, missing groups, weights, counts, clusters, and that each
+    group has a positive weight. What labels and scores must be is said by each metric.
+    `name` is that of `y_pred` in messages.
     """
     arguments = {"y_true": y_true, name: y_pred}
     arguments |= {"sensitive_features": sensitive_features}
     arguments |= {"control_features": control_features, "sample_weight": sample_weight}
-    arguments["counts"] = counts
+    arguments |= {"counts": counts, "clusters": clusters}
     warn_if_reordered(**arguments)
     predicted = as_array(y_pred, name)
     n = len(predicted)
@@ -521,14 +574,65 @@ def read_arrays(
         strata = resolve_strata(control_features, n_samples=n)
     true = None if y_true is None else as_array(y_true, "y_true", n)
     rows = Rows(groups, strata, true, predicted)
-    return with_people(rows, sample_weight, counts)
+    return with_people(rows, sample_weight, counts, clusters)
 
 
-def with_people(rows: Rows, sample_weight: Any, counts: Any) -> Rows:
-    """Add checked weights, each that of a person, and numbers of people to rows.
+def with_people(
+    rows: Rows, sample_weight: Any, counts: Any, clusters: Any = None
+) -> Rows:
+    """Add checked weights, numbers of people and people of several rows to rows.
 
     Rows that stand for nobody have no group, and so count for nothing.
     """
+    rows = _with_numbers(rows, sample_weight, counts)
+    if clusters is None:
+        return rows
+    people = check_clusters(clusters, rows.groups, rows.strata, counts)
+    return replace(rows, cluster=people)
+
+
+def check_clusters(
+    clusters: Any, groups: Groups, strata: Groups | None, counts: Any = None
+) -> Integers:
+    """Encode the people of rows, each of whom has one group and one stratum."""
+    if counts is not None:
+        raise ValueError(
+            "counts must be None with clusters: a row that stands for several people "
+            "is not one of several rows of a person."
+        )
+    values = as_array(clusters, "clusters", len(groups))
+    check_shape(values, "clusters")
+    check_no_missing(values, "clusters")
+    people, labels = _factorize(values)
+    _, first = np.unique(people, return_index=True)
+    columns = {"sensitive_features": groups, "control_features": strata}
+    for name, column in columns.items():
+        if column is None:
+            continue
+        codes = column.codes
+        differ = codes != codes[first][people]
+        if differ.any():
+            row = int(differ.argmax())
+            both = [
+                repr(column.labels[code]) if code >= 0 else "missing"
+                for code in (codes[first[people[row]]], codes[row])
+            ]
+            raise ValueError(
+                f"{name} must be the same in all rows of a cluster, since people are "
+                f"permuted and drawn with all their rows, got {both[0]} and {both[1]} "
+                f"in cluster {shown(labels[people[row]])}."
+            )
+    return people
+
+
+def _factorize(values: Any) -> tuple[Integers, list[Any]]:
+    """Encode values, and list the different ones."""
+    codes, values = pd.factorize(np.asarray(values))
+    return np.asarray(codes), values.tolist()
+
+
+def _with_numbers(rows: Rows, sample_weight: Any, counts: Any) -> Rows:
+    """Add checked weights, each that of a person, and numbers of people to rows."""
     n, each = check_counts(counts, len(rows)), check_weights(sample_weight, len(rows))
     groups = rows.groups
     if n is not None and not n.all():

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from skfair._utils._arrays import Integers
 from skfair._utils._columns import Selector as Selector
 from skfair._utils._columns import names_columns, open_frame, select_columns
-from skfair._utils._text import all_digits, counted, listed, shown
+from skfair._utils._text import all_digits, listed, shown
 from skfair._utils._validation import (
     ParameterError,
     as_array,
@@ -1102,36 +1102,6 @@ def drop_weightless(
         n_kept = count_codes(codes[inside], len(counts))
     weights = None if weights is None else weights[inside]
     return values[inside], codes[inside], weights, n_kept
-
-
-def why_undefined(
-    labels: Sequence[Hashable], counts: Integers, min_group_size: int = 1
-) -> str | None:
-    """Say why groups of these sizes cannot be compared; None if they can."""
-    smallest = max(min_group_size, 1)
-    small = np.flatnonzero(counts < smallest)
-    if len(small):
-        sizes = zip(small.tolist(), counts[small].tolist(), strict=True)
-        named = listed([f"{labels[i]!r} has {counted(n, 'row')}" for i, n in sizes])
-        return f"each group needs at least {counted(smallest, 'row')}, but {named}"
-    if len(labels) < 2:
-        return f"there must be at least two groups, got only {list(labels)}"
-    return None
-
-
-def comparable_groups(
-    labels: Sequence[Hashable], sizes: Integers, smallest: int
-) -> tuple[Integers, str]:
-    """Positions of groups with enough rows, none if fewer than two; why others lack."""
-    least = max(smallest, 1)
-    large, small = np.flatnonzero(sizes >= least), np.flatnonzero(sizes < least)
-    if len(large) < 2:
-        single = [f"only the group {labels[i]!r}" for i in large.tolist()]
-        whose = "".join(single) or "no group"
-        rows = "rows" if least == 1 else f"at least {least} rows"
-        return large[:0], f"{whose} has {rows}"
-    few = listed([f"{labels[i]!r}: {counted(sizes[i], 'row')}" for i in small.tolist()])
-    return large, f"without {few}" if few else ""
 
 
 def n_columns_of(labels: Sequence[Any]) -> int:

@@ -193,7 +193,7 @@ def test_rows_without_an_outcome_are_left_out_and_named(audit, table):
     assert (left_out["n_rows"], left_out["columns"]) == (20, ["p", "y"])
     assert sum(group["n"] for group in left_out["groups"]) % 20 == 0
     text = "20 rows (10.0%) without a value of “p” or “y” are left out of every number."
-    assert summary["cautions"][0].startswith(f"{text} Of each group these are: “sex: ")
+    assert summary["cautions"][0] == text
     page = audit(f"{GOOD} --missing-values drop")[1]
     for shown in (text, "180 rows (20 more left out)"):
         assert shown in page
@@ -237,11 +237,9 @@ def test_rare_groups(audit, table):
 
 def test_columns_that_may_not_be_meant(audit, table):
     table["town"] = [f"town {i}" for i in range(200)]
-    table["born"] = pd.date_range("1950-01-01", periods=200).strftime("%d.%m.%Y")
     table.to_csv("table.csv", index=False)
-    said = audit(LABELS_TO_JSON.replace("sex", "town,born"))[2].err
+    said = audit(LABELS_TO_JSON.replace("sex", "town"))[2].err
     assert "column 'town' has 200 groups, half of them of 1 row at most: is it" in said
-    assert "column 'born' has 200 groups, each a date" in said
 
 
 def test_odd_values_are_told(audit, table):
@@ -263,7 +261,7 @@ def test_odd_values_are_told(audit, table):
     ):
         assert text in said
     page = json.loads(audit(f"{command} --min-group-size 1")[1])
-    assert any("beside 20 to 79" in text for text in page["cautions"])
+    assert any("beside 20 to 79" in text for text in page["settings"]["notes"])
     made = f"{LABELS_TO_JSON} --sensitive code --na-values N/A --missing-groups group"
     groups = json.loads(audit(made)[1])["attributes"][1]
     assert [group["label"] for group in groups["aside"]] == ["(missing)"]
@@ -342,14 +340,14 @@ def test_all_faults_are_told_at_once_with_the_command_without_them(audit, table)
     table.loc[:3, "truth"] = None
     table.loc[4:6, "sex"] = None
     table.to_csv("table.csv", sep=";", index=False)
-    command = "table.csv --y-score p --y-true Truth --sensitive sex --out out.html"
+    command = "table.csv --y-score p --y-true Truth --sensitive sex"
     code, page, said = audit(command)
     assert (code, page) == (2, None)
     *faults, corrected = said.err.splitlines()
     for fault, text in zip(
         faults,
         (
-            "separates columns by ';'",
+            "--out must name the file",
             "no column 'Truth'",
             "column 'p' must be numbers, got '0,",
             "label of column 'truth' ('no' and 'yes') is positive",
@@ -360,9 +358,9 @@ def test_all_faults_are_told_at_once_with_the_command_without_them(audit, table)
     ):
         assert text in fault
     typed = shlex.split(corrected.partition("try: python -m skfair audit ")[2])
-    code, page, said = audit(typed, few=[])
+    code, _, said = audit(typed, few=[])
     assert code == 0, said.err
-    assert "196 rows" in page
+    assert "196 rows" in Path("report.html").read_text("utf-8")
 
 
 # --- what is typed
@@ -372,17 +370,17 @@ def test_all_faults_are_told_at_once_with_the_command_without_them(audit, table)
     ("change", "message"),
     [
         (("--y-true y", "--y-true label"), "--pos-label"),
-        (("--y-true y", "--y-true age"), "no column 'age'; it has ['y', 'p', 'q',"),
-        (("sex", "Sex"), "no column 'Sex'; it has"),
-        (("sex", "Sex"), "Is 'sex' meant?"),
-        (("sex", "sex,ages,town"), "no column 'town'; it has"),
+        (("--y-true y", "--y-true age"), "has the columns 'y', 'p', 'q',"),
+        (("sex", "Sex"), "table.csv has no column 'Sex'. Is 'sex' meant?"),
+        (("sex", "sex,ages,town"), "no column 'town'."),
         (
             ("--y-score p", "--y-score sex"),
             "column 'sex' must be numbers, got 'M' in row 1",
         ),
         (("--y-score p", "--y-score w"), "'w' must have probabilities, in [0, 1]"),
-        (("--y-score p", ""), "--y-score or --y-pred must name a column"),
-        (("--sensitive sex", ""), "--sensitive must name a column"),
+        (("--y-score p", ""), "--y-pred must name the column of decisions, or --y-"),
+        (("--sensitive sex", ""), "--sensitive must name the columns of groups"),
+        (("--sensitive sex", ""), "table.csv has the columns 'y', 'p', 'q', 'label',"),
         (("table.csv", "none.csv"), "none.csv does not exist"),
         (("table.csv", "none*.csv"), "none*.csv matches no file"),
         (("table.csv", "."), ". is a directory, expected a file"),
@@ -424,7 +422,7 @@ def test_without_arguments_there_is_help(capsys):
     ("arguments", "says"),
     [
         ("audt t.csv", "invalid choice: 'audt'"),
-        ("audit --y-true y", "the following arguments are required: table"),
+        ("audit --y-true y", "the following arguments are required: TABLE"),
         ("audit t.csv --missing-groups x", "invalid choice: 'x'"),
         ("audit t.csv --y_true y", "unrecognized arguments: --y_true y. Is --y-true m"),
         ("audit t.csv --sensitve sex", "Is --sensitive meant? skfair audit --help"),
@@ -451,15 +449,16 @@ def test_names_may_have_spaces_after_commas(audit):
     assert names[:2] == ["sex", "code"]
 
 
-def test_help_begins_with_the_cases_of_an_auditor(capsys):
+def test_the_example_of_the_help_is_a_command(audit, table, capsys):
     with pytest.raises(SystemExit, match="0"):
         main(["audit", "--help"])
-    shown = capsys.readouterr().out
-    assert "exit codes" in shown
-    head = shown.partition("positional arguments")[0]
-    cases = "Decisions only", "A score and a decision", "Outcomes of the approv"
-    places = [head.index(case) for case in cases]
-    assert places == sorted(places)
+    example = capsys.readouterr().out.partition("\nexample:\n")[2]
+    typed = shlex.split(example.replace("\\\n", " "))
+    assert typed[:4] == ["python", "-m", "skfair", "audit"]
+    table["decision"] = np.where(table["label"] == "yes", "approved", "denied")
+    table["race"] = table["code"]
+    table.to_csv("loans.csv", index=False)
+    assert audit([*typed[4:], "--out", "out.json"])[0] == 0
 
 
 def test_interrupted(audit, monkeypatch):
@@ -481,6 +480,8 @@ def test_progress_on_a_terminal(audit, monkeypatch):
     ("name", "sep", "options", "code", "says"),
     [
         ("table.csv", ";", "--sep ;", 0, "out.html"),
+        ("table.csv", ";", "", 0, "out.html"),
+        ("table.csv", "|", "", 0, "out.html"),
         ("table.tsv", "\t", "", 0, "out.html"),
         ("table.csv", ",", "--encoding utf-99", 2, "unknown encoding"),
         ("table.xlsx", ",", "", 2, "table.xlsx cannot be read"),

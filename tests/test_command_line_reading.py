@@ -60,7 +60,6 @@ REFUSED = {
     "repeated name": (added("p", 1), "has several columns 'p'"),
     "other case": (T.upper(), "Is 'sex' meant?".replace("sex", "SEX")),
     "title": ("Predictions\n" + T, "cannot be read"),
-    "semicolons": (rows(sep=";"), "--sep ';'"),
     "page": ("<!DOCTYPE html><p>not found</p>\n", "has no column 'p'"),
     "thousands of other columns": (",".join(map(str, range(3000))), "2,980 more"),
     "missing score": (T + "1,,F\n", "column 'p' has 1 missing value"),
@@ -82,6 +81,8 @@ COUNTED = {
     "line feeds and carriage returns": rows(end="\r\n"),
     "no last end": T[:-1],
     "blank lines": T.replace("\n", "\n\n"),
+    "semicolons": rows(sep=";"),
+    "tabs": rows(sep="\t"),
     "a line that names the separator": "sep=;\n" + rows(sep=";"),
     "quoted header": T.replace("y,p,sex", '"y","p","sex"'),
     "end of a line in a name": added('"a\nb"', 1),
@@ -179,7 +180,8 @@ def test_text_that_is_refused(audit, name):
 def test_text_that_is_counted(audit, content):
     numbers = counted(audit, write(content))
     skipped = int(isinstance(content, str) and content.startswith("sep="))
-    lines = pd.read_csv("t.csv", dtype=str, skipinitialspace=True, skiprows=skipped)
+    form = {"dtype": str, "skipinitialspace": True, "skiprows": skipped}
+    lines = pd.read_csv("t.csv", **form)
     assert numbers["n_rows"] == len(lines.dropna(how="all"))
 
 

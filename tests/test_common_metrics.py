@@ -28,6 +28,7 @@ from skfair.metrics import (
     dcp,
     demographic_parity_difference,
     equalized_odds_difference,
+    exposure_difference,
     false_positive_rate_difference,
     get_fairness_scorer,
     get_fairness_scorer_names,
@@ -197,6 +198,12 @@ METRICS = {
         },
     ),
     "calibration_gap": of_calibration(calibration_gap),
+    "exposure_difference": Metric(
+        exposure_difference,
+        statistic=None,
+        tolerance=1e-14,
+        exempt=OF_RANKS | {"test_scores_of_three_classes": "a ranking has one order"},
+    ),
     "demographic_parity_difference": Metric(
         demographic_parity_difference, tolerance=1e-14
     ),

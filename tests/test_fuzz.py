@@ -48,7 +48,6 @@ from skfair.metrics import (
     min_dcp_bounds,
     permutation_test,
     rate_variance,
-    top_groups,
     values_by_class,
     values_by_stratum,
     worst_subgroup,
@@ -406,7 +405,6 @@ FUNCTIONS = {
         alpha=[0.3, 0.9],
         confidence_level=[0.9],
     ),
-    "top_groups": call(top_groups, COUNTED, QUALITY, false_discovery_rate=[0.05]),
     "rate_variance": call(
         rate_variance,
         COUNTED,

@@ -29,7 +29,8 @@ def kinds_of(args: Namespace) -> dict[str, str]:
 
     A column with several uses is a number or a label if that is one of them.
     """
-    numbers, labels = [*args.y_score, args.sample_weight], [*args.y_pred, args.y_true]
+    numbers = [*args.y_score, args.sample_weight, args.count, args.selected]
+    labels = [*args.y_pred, args.y_true]
     if args.scale == "real":
         numbers, labels = [*numbers, *labels], []
     groups = [*args.sensitive, *args.control_features]

@@ -31,7 +31,7 @@ class DuckDBRows:
     weights are numbers.
     """
 
-    in_memory, identifier = False, None
+    in_memory, identifier, others = False, None, ()
 
     def __init__(
         self,
@@ -145,11 +145,12 @@ class DuckDBRows:
         """Say nothing: DuckDB's rows are not in the order of lines."""
         return ""
 
-    def pairs(self, name: str, other: str) -> dict[tuple[str, str], int]:
-        """Count the rows of each pair of labels of two columns."""
-        columns = f"{_quote_name(name)}, {_quote_name(other)}"
-        rows = self._select(f"{columns}, COUNT(*)", f"GROUP BY {columns}")
-        return {(one, two): n for one, two, n in rows}
+    def total(self, name: str) -> tuple[float, int, bool]:
+        """Sum a column of numbers, count its rows, and say whether all are whole."""
+        column = _quote_name(name)
+        whole = f"BOOL_AND({column} = FLOOR({column}))"
+        total, n_rows, is_whole = self._select(f"SUM({column}), COUNT(*), {whole}")[0]
+        return total or 0.0, n_rows, bool(is_whole)
 
     def replace_labels(self, name: str, labels: Mapping[str, str]) -> None:
         """Replace labels of a column by others."""

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 #: Options that name columns.
 COLUMNS = (
     *("y_pred", "y_score", "y_true", "sensitive", "control_features"),
-    "sample_weight",
+    *("sample_weight", "count", "selected"),
 )
 #: Parameters whose option has another name.
 _RENAMED = {
@@ -84,6 +84,8 @@ class Faults:
             elif "=" not in word:
                 next(typed, None)
         for option, value in options.items():
+            if value is None or value == []:
+                continue  # left out
             if option == "--pos-label":
                 kept += [part for label in value for part in (option, label)]
             else:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import difflib
-import inspect
 import json
 import os
 import re
@@ -25,15 +24,38 @@ from skfair._cli._columns import kinds_of
 from skfair._cli._faults import Faults, option_of
 from skfair._cli._options import add_options, check_output, read_date, read_limit
 from skfair._cli._read import input_record, read_rows
-from skfair._cli._values import check_missing, check_scores, odd_values, read_labels
+from skfair._cli._values import (
+    check_missing,
+    check_people,
+    check_scores,
+    check_weights,
+    odd_values,
+    read_labels,
+)
 from skfair._utils._files import write_text
-from skfair._utils._validation import ParameterError
+from skfair._utils._validation import ParameterError, check_counts
 from skfair.groups import encode_groups
 from skfair.report import FairnessReport
 from skfair.report._options import Options
 from skfair.report._page import require_report_extra
 from skfair.report._summary import tell_left_out, tell_notes, tell_threshold
 
+_ABOUT = """\
+Compare decisions or scores between groups of people, and write a page about it.
+
+The table has a header and a row for each person, or for several of them (--count).
+Names of several columns have commas between them, and no spaces.
+"""
+_AFTER = """\
+exit codes: 0, the page is written; 2, something is wrong with the command or the
+file: a line for each fault says what, and the last line is a command without them;
+3, the page is written, and a --limit is missed; 4, the page is written, but nothing
+could be compared; 130, interrupted.
+
+example:
+  python -m skfair audit loans.csv --y-pred decision --pos-label approved \\
+      --sensitive sex,race --out report.html
+"""
 #: Exit codes beside 0 for success, 2 for bad input and 130 if interrupted.
 _MISSED_LIMIT, _NOTHING_SAID = 3, 4
 
@@ -102,7 +124,8 @@ def make_parser() -> argparse.ArgumentParser:
     called = Path(sys.argv[0]).stem
     parser = _Parser(
         prog="skfair" if called == "skfair" else "python -m skfair",
-        description="Measure the fairness of predictions.",
+        description="Measure how fair decisions and predictions are.",
+        epilog="example: python -m skfair audit --help",
     )
     parser.add_argument(
         "--version", action="version", version=f"skfair {skfair.__version__}"
@@ -111,13 +134,14 @@ def make_parser() -> argparse.ArgumentParser:
     audit = commands.add_parser(
         "audit",
         help="write a report on a table of predictions",
-        usage="%(prog)s TABLE [options]",
-        description=inspect.cleandoc(run_audit.__doc__ or ""),
+        usage="%(prog)s TABLE --y-pred COLUMN --sensitive COLUMNS --out FILE [options]",
+        description=_ABOUT,
+        epilog=_AFTER,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    text = "a .csv, .tsv, .csv.gz, .parquet or .xlsx file, or a pattern of several in "
-    text += "quotation marks, such as 'predictions/*.parquet'"
-    audit.add_argument("table", type=Path, help=text)
+    text = "a .csv, .tsv, .csv.gz, .parquet or .xlsx file, or a pattern of several, "
+    text += "such as 'predictions/*.parquet', in quotation marks"
+    audit.add_argument("table", metavar="TABLE", type=Path, help=text)
     add_options(audit)
     audit.set_defaults(parser=audit)
     return parser
@@ -145,41 +169,17 @@ class _Parser(argparse.ArgumentParser):
 
 
 def run_audit(args: argparse.Namespace) -> int:
-    """Write a report on a table of predictions.
-
-    Decisions only: which groups are selected how often.
-      python -m skfair audit decisions.csv --y-pred decision --pos-label approved \\
-          --sensitive sex,race --out report.html
-
-    A score and a decision: the score is compared as a whole, too. A score that is no
-    probability, such as 300 to 850, needs --scale rank. Without --y-pred, --threshold
-    says from which score on the decision is positive.
-      python -m skfair audit decisions.csv --y-score score --scale rank \\
-          --y-pred decision --pos-label approved --sensitive sex --out report.html
-
-    Outcomes of the approved only: one report on the decisions of everyone, as above,
-    and one on the errors among those whose outcome is known. The others have empty
-    cells, are left out, and are counted on the page.
-      python -m skfair audit decisions.csv --y-true repaid --y-score p \\
-          --sensitive sex --missing-values drop --out outcomes.html
-
-    The table has a header, and a row for each person. Several columns have commas
-    between them, without spaces.
-
-    exit codes: 0, the report is written; 2, the arguments or the file are bad, one
-    line says why for each fault, and the last one is the command without them; 3, the
-    report is written, and a metric misses its --limit or cannot be computed; 4, the
-    report is written, but nothing could be compared; 130, interrupted.
-    """
+    """Write the report that a command asks for, and return its exit code."""
     args.limit = read_limit(args.limit)
     args.date = read_date(args.date)
-    _check_outputs(args)
+    faults = Faults(args)
+    _check_outputs(args, faults)
     _check_arguments(args)
     with warnings.catch_warnings():
         # The page and the notes say it.
         warnings.simplefilter("ignore", UndefinedMetricWarning)
         record = input_record(args.table)
-        report = _report(args)
+        report = _report(args, faults)
         if input_record(args.table) != record:
             raise ValueError(f"{args.table} was changed while it was read.")
     _write(report, args, record)
@@ -194,10 +194,11 @@ def run_audit(args: argparse.Namespace) -> int:
     return _MISSED_LIMIT if missed else 0
 
 
-def _check_outputs(args: argparse.Namespace) -> None:
+def _check_outputs(args: argparse.Namespace, faults: Faults) -> None:
     """Raise before the long work if something cannot be written after it."""
     if args.out is None:
-        raise ValueError("--out must name the file to write.")
+        faults.add("--out must name the file to write.")
+        faults.mend(out=Path("report.html"))
     ending = args.out.suffix.lower().removeprefix(".")
     args.format = args.format or (ending if ending in ("json", "md") else "html")
     if not ending and not os.path.lexists(args.out):
@@ -209,10 +210,6 @@ def _check_outputs(args: argparse.Namespace) -> None:
 
 def _check_arguments(args: argparse.Namespace) -> None:
     """Check what does not depend on the table."""
-    if not args.y_score and not args.y_pred:
-        raise ValueError("--y-score or --y-pred must name a column.")
-    if not args.sensitive:
-        raise ValueError("--sensitive must name a column.")
     if args.thousands == args.decimal:
         raise ValueError(
             f"--thousands must differ from --decimal, got {args.thousands!r} twice."
@@ -229,21 +226,24 @@ def _settings(args: argparse.Namespace) -> dict[str, Any]:
     return settings | {"verbose": int(sys.stderr.isatty())}
 
 
-def _report(args: argparse.Namespace) -> FairnessReport:
+def _report(args: argparse.Namespace, faults: Faults) -> FairnessReport:
     """Read the table, and compute the report unless there are faults."""
-    faults = Faults(args)
     rows = read_rows(args, faults, in_memory=_needs_memory(args))
+    check_people(rows, faults)
+    if args.selected is not None:
+        args.y_pred, args.selected = [args.selected], None
     values = [name for name, kind in kinds_of(args).items() if kind != "group"]
     labels = [name for name, kind in kinds_of(args).items() if kind == "label"]
     groups = [*dict.fromkeys(args.sensitive + args.control_features)]
     notes = [*odd_values(rows, [*groups, *labels], args.min_group_size)]
     positive = read_labels(rows, labels, faults)
+    check_weights(rows, faults)
     notes += faults.notes
-    for text in notes:
-        _warn(f"note: {text}")
     check_missing(rows, values, groups, faults)
     check_scores(rows, faults)
     faults.check()
+    for text in notes:
+        _warn(f"note: {text}")
     missing = args.missing_values == "drop" and rows.n_missing(values)
     before = {name: rows.counts(name) for name in args.sensitive} if missing else {}
     n_without = rows.drop_missing(values) if missing else 0
@@ -268,7 +268,9 @@ def _report(args: argparse.Namespace) -> FairnessReport:
 def _needs_memory(args: argparse.Namespace) -> bool:
     """Whether an option needs the rows themselves, which an engine only counts."""
     return (
-        args.missing_values != "raise"
+        args.count is not None
+        or args.selected is not None
+        or args.missing_values != "raise"
         or args.missing_groups != "raise"
         or args.rare != "keep"
         or args.scale == "real"
@@ -281,6 +283,10 @@ def _report_of_rows(
     args: argparse.Namespace, frame: pd.DataFrame, settings: dict[str, Any]
 ) -> FairnessReport:
     """Compute the report of rows in memory, some of which may have no group."""
+    if args.count is not None and args.rare != "keep":  # which counts rows
+        people: Any = check_counts(frame[args.count], len(frame))
+        frame = frame.iloc[np.repeat(np.arange(len(frame)), people)]
+        frame = frame.assign(**{args.count: 1})
     scores = {name: frame[name] for name in args.y_score}
     predicted = {name: frame[name] for name in args.y_pred}
     if len(scores) == len(predicted) == 1:
@@ -306,6 +312,7 @@ def _report_of_rows(
         },
         control_features=encode_groups(frame[strata], **how) if strata else None,
         sample_weight=None if not args.sample_weight else frame[args.sample_weight],
+        counts=None if args.count is None else frame[args.count],
         **settings,
     )
 

@@ -40,110 +40,127 @@ _NUMBER = {"metavar": "N", "type": float}
 _WHOLE = {"metavar": "N", "type": int}
 _REPEATED = {"action": "append", "default": []}
 
-#: Options by what they are about: their help, and what else `add_argument` is given.
+#: Options by task: their help, and what else `add_argument` is given.
 _TABLE: dict[str, dict[str, tuple[str, dict[str, Any]]]] = {
-    "columns": {
+    "which columns": {
         "--y-pred": ("decisions, or other predicted labels", _COLUMNS),
         "--y-score": (
-            "probabilities of the positive label, unless --scale says otherwise",
+            "scores: probabilities of the positive label, or what --scale says",
             _COLUMNS,
         ),
-        "--y-true": ("true labels; without, errors are left out", _COLUMN),
-        "--sensitive": ("who belongs to which group", _COLUMNS),
-        "--control-features": ("strata, within which groups are compared", _COLUMNS),
-        "--sample-weight": ("non-negative weights of the rows", _COLUMN),
+        "--y-true": ("outcomes; without them no errors are reported", _COLUMN),
+        "--sensitive": ("groups that are compared, such as sex,race", _COLUMNS),
+        "--control-features": (
+            "strata: groups are also compared within each of them",
+            _COLUMNS,
+        ),
+        "--sample-weight": ("weights of the rows, 0 or more", _COLUMN),
+    },
+    "tables of counts": {
+        "--count": ("how many people a row stands for", _COLUMN),
+        "--selected": (
+            "how many of these people are selected; takes the place of --y-pred",
+            _COLUMN,
+        ),
     },
     "what the values mean": {
         "--pos-label": (
-            "the positive label (default: 1, or true); all others count as negative; "
-            "twice where predicted and true labels have other names",
+            "positive label, all others are negative (default: 1, or true); given "
+            "twice where decisions and outcomes have other names",
             {**_REPEATED, "metavar": "LABEL"},
         ),
         "--scale": (
-            "rank compares ranks of scores that are any numbers; real is of predicted "
-            "numbers, such as salaries",
+            "what scores are: probabilities; any numbers, whose ranks are compared; "
+            "or predicted numbers, such as salaries",
             {"choices": get_args(AnyScale)},
         ),
         "--threshold": (
-            "least score that is a positive decision, in the unit of the score "
-            "(default: 0.5 of probabilities, else none)",
+            "least score that is a positive decision (default: 0.5 of probabilities, "
+            "none of other scores)",
             _NUMBER,
         ),
-        "--min-group-size": (
-            "groups with fewer rows are left out and named",
-            _WHOLE,
-        ),
-        "--rare": (
-            "what to do with groups of fewer rows: name them and compare the others, "
-            "leave their rows out of every number, or merge them into (other)",
-            {"choices": ("keep", "drop", "merge"), "default": "keep"},
-        ),
+    },
+    "missing values and small groups": {
         "--na-values": (
-            "words for missing values beside empty cells, such as NA,?",
+            "words for missing values, such as NA,?; empty cells are missing, too",
             {"metavar": "WORDS", "action": _Names, "default": []},
         ),
         "--missing-values": (
-            "what to do with rows without a label, score or weight: raise an error, "
-            "or leave them out",
+            "rows without a label, score, weight or count: stop, or leave them out",
             {"choices": ("raise", "drop"), "default": "raise"},
         ),
         "--missing-groups": (
-            "what to do with rows without a group: raise an error, leave them out, or "
-            "make them a group of their own",
+            "rows without a group: stop, leave them out, or make them a group",
             {"choices": ("raise", "drop", "group"), "default": "raise"},
         ),
+        "--min-group-size": (
+            "groups of fewer people are named, and not compared",
+            _WHOLE,
+        ),
+        "--rare": (
+            "small groups: keep them in the figures of everyone, leave them out, or "
+            "merge them into one",
+            {"choices": ("keep", "drop", "merge"), "default": "keep"},
+        ),
     },
-    "how the table is written": {
-        "--sep": ("separator of columns, such as ';' or tab", {"type": _separator}),
-        "--encoding": ("of text files", {"default": "utf-8"}),
+    "how the file is written": {
+        "--sep": (
+            "mark between columns, such as ';' or tab (default: the one of the first "
+            "line)",
+            {"type": _separator},
+        ),
+        "--encoding": ("encoding of a text file", {"default": "utf-8"}),
         "--decimal": (
-            "decimal mark: 0.5 or 0,5",
-            {"choices": (".", ","), "default": "."},
+            "decimal mark: a point, or a comma as in 0,5",
+            {"choices": (".", ","), "default": ".", "metavar": "MARK"},
         ),
         "--thousands": (
-            "mark between groups of three digits: , reads 1,000 as a thousand",
+            "mark between thousands: with a comma 1,000 is a thousand",
             {"metavar": "MARK"},
         ),
-        "--sheet": ("name of the worksheet (default: the first)", {}),
+        "--sheet": ("sheet of a spreadsheet (default: the first)", {"metavar": "NAME"}),
     },
     "what is computed": {
         "--permutations": (
-            "shuffles behind each p-value",
+            "shuffles for each p-value, 0 for no tests",
             {**_WHOLE, "dest": "n_permutations"},
         ),
         "--resamples": (
-            "resamples for the intervals of DCP and calibration gap",
+            "resamples for the intervals of DCP and the calibration gap",
             {**_WHOLE, "dest": "n_resamples"},
         ),
         "--intersection": (
-            "report on the intersection of more than two attributes, too",
+            "compare the groups of three or more attributes together, too",
+            {"action": "store_true"},
+        ),
+        "--impact-ratios": (
+            "add tables of rates over the highest rate",
             {"action": "store_true"},
         ),
         "--seed": (
-            "the same one gives the same page",
+            "seed of chance: the same one gives the same page (default: 0)",
             {**_WHOLE, "default": 0, "dest": "random_state"},
         ),
-        "--jobs": ("number of processes", {**_WHOLE, "dest": "n_jobs"}),
-        "--impact-ratios": (
-            "add tables of selection and scoring rates over the highest rate",
-            {"action": "store_true"},
-        ),
+        "--jobs": ("processes that work at once", {**_WHOLE, "dest": "n_jobs"}),
     },
     "what is written": {
-        "--out": ("file to write", {"metavar": "FILE", "type": Path}),
+        "--out": (
+            "page to write: .html, .md, or .json",
+            {"metavar": "FILE", "type": Path},
+        ),
         "--format": (
-            "a page, all numbers and texts, or Markdown (default: as --out ends)",
-            {"choices": ("html", "json", "md")},
+            "a page, Markdown, or all numbers and texts (default: as --out ends)",
+            {"choices": ("html", "md", "json")},
         ),
         "--title": ("title of the page", {}),
         "--date": (
-            "write a date on the page, such as 2026-01-31; without a value, today",
+            "date to write on the page, such as 2026-01-31 (without a value: today)",
             {"nargs": "?", "const": "today"},
         ),
         "--limit": (
-            "mcdp=0.1: exit with code 3 if this metric is larger for any attribute and "
-            "model; impact_ratio=0.8: if the smallest ratio of rates is smaller (the "
-            "four-fifths rule); 0.1: say on the page what is within it",
+            "largest value that is accepted, as mcdp=0.1, or least ratio of rates, as "
+            "impact_ratio=0.8; exit code 3 if it is missed. A number alone is for all "
+            "metrics, and is told on the page",
             {**_REPEATED, "metavar": "[METRIC=]NUMBER"},
         ),
     },

@@ -6,6 +6,7 @@ same table gives the same report; scores and weights are numbers.
 
 from __future__ import annotations
 
+import csv
 import difflib
 import glob
 import hashlib
@@ -13,7 +14,7 @@ import importlib.util
 import re
 import zipfile
 from argparse import Namespace
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -33,15 +34,17 @@ from skfair._cli._duckdb import DuckDBRows
 from skfair._cli._faults import Faults
 from skfair._utils._files import sha256_of
 from skfair._utils._hints import require
-from skfair._utils._text import counted, visible_text
+from skfair._utils._text import counted, listed, visible_text
 from skfair._utils._validation import RowError
 from skfair.groups import sort_labels
 
 #: Files of more bytes are read by DuckDB where it can; compressed ones are larger.
 _LARGE = 2**25
 _COMPRESSION = 8
-#: Columns of a table that is no CSV file, such as a page, are not all listed.
+#: No more columns are listed.
 _MAX_NAMES = 20
+#: A table of counts has at most so many columns and rows, all of which are read.
+_FEW_COLUMNS, _FEW_ROWS = 12, 10_000
 #: Names of columns that may identify people.
 _IDENTIFIER = re.compile(r"(?i:(^|[_ .-])(id|uuid|ssn))$|[a-z]I[dD]$")
 
@@ -116,6 +119,7 @@ class PandasRows:
     """Columns of files in memory; the index has the file and the position of each row.
 
     `identifier` is the name of a column that may identify people, which is read, too.
+    `others` are all columns that no option names, of a table of few rows and columns.
     """
 
     in_memory = True
@@ -126,19 +130,42 @@ class PandasRows:
         if not len(table):
             raise ValueError(f"{self.path} has 0 rows, expected at least one.")
         kinds = kinds_of(args)
+        named = [name for name in table if _IDENTIFIER.search(name)]
+        identifiers = [name for name in named if name not in kinds]
+        one_each = len(identifiers) == 1 and args.count is None
+        self.identifier = identifiers[0] if one_each else None
+        if len(table) > _FEW_ROWS:
+            table = table[[*kinds, *identifiers[:one_each]]]
         columns = {
             name: numbers_of(table[name], args, faults)
             if kinds.get(name) == "number"
             else texts_of(table[name], args.na_values)
             for name in table
         }
-        self.frame = pd.DataFrame(columns)
-        self.identifier = next((name for name in columns if name not in kinds), None)
+        self.frame, self.counted_by = pd.DataFrame(columns), args.count
+        self.others = [name for name in columns if name not in kinds]
+
+    def _people(self) -> Any:
+        """Return how many people each row stands for."""
+        if self.counted_by is None:
+            return pd.Series(1, self.frame.index)
+        return self.frame[self.counted_by].fillna(0)
 
     def counts(self, name: str) -> pd.Series[int]:
-        """Count the rows of each value of a column; missing ones are left out."""
-        counts = self.frame[name].value_counts()
-        return counts.reindex(sort_labels(counts.index))
+        """Count the people of each value of a column; missing ones are left out."""
+        counts = self._people().groupby(self.frame[name].to_numpy()).sum()
+        return counts.reindex(sort_labels(counts.index)).astype(int)
+
+    def split(self, selected: str) -> None:
+        """Make two rows of each: of the people who are selected, and of the others."""
+        chosen, people = self.frame[selected], self.frame[self.counted_by]
+        parts = (("1", chosen), ("0", people - chosen))
+        self.frame = pd.concat(
+            [
+                self.frame.assign(**{selected: label, str(self.counted_by): n})
+                for label, n in parts
+            ]
+        )
 
     def n_missing(self, names: Sequence[str]) -> dict[str, int]:
         """Count the missing values of each column that has some."""
@@ -155,15 +182,17 @@ class PandasRows:
         found = column.isna() if value is None else column == value
         return f", the first in {place_of(self.frame.index[int(found.argmax())])}"
 
-    def pairs(self, name: str, other: str) -> dict[tuple[str, str], int]:
-        """Count the rows of each pair of labels of two columns."""
-        return dict(self.frame.groupby([name, other]).size())
+    def total(self, name: str) -> tuple[float, int, bool]:
+        """Sum a column of numbers, count its rows, and say whether all are whole."""
+        numbers = self.frame[name].dropna()
+        return numbers.sum(), len(numbers), bool((numbers == numbers.round()).all())
 
     def drop_missing(self, names: Sequence[str]) -> int:
-        """Leave out the rows without a value in one of some columns; count them."""
+        """Leave out the rows without a value in some columns; count their people."""
         whole = self.frame[[*names]].notna().all(axis=1)
+        n_left_out = int(self._people()[~whole].sum())
         self.frame = self.frame[whole]
-        return int((~whole).sum())
+        return n_left_out
 
     def replace_labels(self, name: str, labels: Mapping[str, str]) -> None:
         """Replace labels of a column by others."""
@@ -237,9 +266,8 @@ def _read_text(path: Path, args: Namespace, faults: Faults) -> pd.DataFrame:
 
 def _format(path: Path, args: Namespace) -> dict[str, Any]:
     """Say how the cells of a text file are written, as arguments of pandas."""
-    is_tsv = re.search(r"\.tsv(\.\w+)?$", path.name.lower())
     return {
-        "sep": args.sep or ("\t" if is_tsv else ","),
+        "sep": args.sep or ",",
         "encoding": args.encoding,
         "keep_default_na": False,
         "skipinitialspace": True,
@@ -254,24 +282,28 @@ def _header(path: Path, args: Namespace, faults: Faults) -> tuple[list[str], int
     first, skipped = str(line.iloc[0, 0]), 0
     if (stated := re.fullmatch(r'"?sep=(.)"?', first.strip(BLANKS))) is not None:
         skipped, args.sep = 1, args.sep or stated[1]  # as spreadsheets write it
-    kinds = kinds_of(args)
-    mark = _format(path, args)["sep"]
-    if not skipped and not {*kinds} & {*_cells(first, mark)}:
-        for other in ";", "\t", "|", ",":
-            if {*kinds} & {*_cells(first, other)}:
-                written = "tab" if other == "\t" else f"'{other}'"
-                faults.add(f"{path} separates columns by {written}: --sep {written}.")
-                faults.mend(sep=other)
-                break
+    else:
+        found = _separator(first, kinds_of(args))
+        if args.sep is not None and args.sep not in first and found in first:
+            written = "tab" if found == "\t" else f"'{found}'"
+            faults.add(f"{path} separates columns by {written}: --sep {written}.")
+            faults.mend(sep=found)
+        args.sep = args.sep or found
     # The second line is read, since pandas takes longer rows for rows with an index.
     whole |= {"sep": _format(path, args)["sep"], "skiprows": skipped, "nrows": 2}
     names = pd.read_csv(path, **whole).iloc[0]
     return [str(name).strip(BLANKS) for name in names], skipped
 
 
-def _cells(line: str, mark: str) -> list[str]:
-    """Split a line into cells, of which none has the mark inside."""
-    return [cell.strip(f'{BLANKS}"') for cell in line.split(mark)]
+def _separator(line: str, names: Collection[str]) -> str:
+    """Return the mark by which a header has the most of some names, and of cells."""
+
+    def n_found(mark: str) -> tuple[int, int]:
+        form: dict[str, Any] = {"delimiter": mark, "skipinitialspace": True}
+        cells = next(csv.reader([line[:100_000]], **form), [])
+        return len({cell.strip(BLANKS) for cell in cells} & {*names}), len(cells)
+
+    return max(",;\t|", key=n_found)
 
 
 def _wanted(
@@ -280,24 +312,46 @@ def _wanted(
     """Names of the columns to read; tell those that a table lacks."""
     for name in names:
         join_names(args, name)
+    _ask_for_columns(path, names, args, faults)
     by_case = {name.casefold(): name for name in reversed(names)}
-    listed = ", ".join(repr(name[:100]) for name in names[:_MAX_NAMES])
-    more = f" and {len(names) - _MAX_NAMES:,} more" * (len(names) > _MAX_NAMES)
     for name in [name for name in kinds_of(args) if name not in names]:
-        text = f"{path} has no column {name!r}; it has [{listed}]{more}."
+        text = f"{path} has no column {name!r}"
         close = difflib.get_close_matches(name.casefold(), by_case, 1, 0.7)
         if close:
             meant = by_case[close[0]]
-            faults.rename_column(f"{text} Is {meant!r} meant?", name, meant)
-        elif len(names) < 3:
-            faults.add(f"{text} The first line must hold the names of the columns.")
+            faults.rename_column(f"{text}. Is {meant!r} meant?", name, meant)
         else:
-            faults.add(text)
+            faults.add(f"{text}.")
     kinds = kinds_of(args)
     if not {*kinds} <= {*names}:
-        faults.check()
-    identifiers = [n for n in names if _IDENTIFIER.search(n) and n not in kinds]
-    return [*kinds, *(identifiers if len(identifiers) == 1 else ())]
+        faults.stop(_what_it_has(path, names))
+    others = [name for name in names if name not in kinds and names.count(name) == 1]
+    if len(names) > _FEW_COLUMNS:
+        others = [name for name in others if _IDENTIFIER.search(name)]
+    return [*kinds, *others]
+
+
+def _ask_for_columns(
+    path: Path, names: Sequence[str], args: Namespace, faults: Faults
+) -> None:
+    """Tell that no column of decisions or scores, or of groups, is named."""
+    wanted = {}
+    if not (args.y_pred or args.y_score or args.selected):
+        faults.add("--y-pred must name the column of decisions, or --y-score scores.")
+        wanted["y_pred"] = ["COLUMN"]
+    if not args.sensitive:
+        faults.add("--sensitive must name the columns of groups.")
+        wanted["sensitive"] = ["COLUMN"]
+    if wanted:
+        faults.mend(**wanted)
+        faults.stop(_what_it_has(path, names))
+
+
+def _what_it_has(path: Path, names: Sequence[str]) -> str:
+    """List columns, not all of a table that is no CSV file, such as a page."""
+    few = "The first line must hold the names of the columns." * (len(names) < 3)
+    columns = listed([repr(name[:100]) for name in names], _MAX_NAMES)
+    return f"{path} has the columns {columns}. {few}"
 
 
 def _chosen(
@@ -339,7 +393,9 @@ def _read_sheet(path: Path, args: Namespace, faults: Faults) -> pd.DataFrame:
     if not {*kinds_of(args)} & {*sheets[first][0]}:
         for sheet, (names, _) in sheets.items():
             if {*kinds_of(args)} <= {*names}:
-                faults.add(f"{path} has them in its sheet {sheet!r}: --sheet {sheet}.")
+                faults.add(
+                    f"{path} has the columns in its sheet {sheet!r}: --sheet {sheet}."
+                )
                 faults.mend(sheet=sheet)
                 first = sheet
                 break
@@ -357,15 +413,18 @@ def _stored_names(path: Path) -> list[str]:
 def _read_parquet(path: Path, args: Namespace, faults: Faults) -> pd.DataFrame:
     """Read columns of a Parquet file."""
     pyarrow = require("pyarrow", f"Reading {path}", "save the table as CSV")
-    wanted = _wanted(path, _stored_names(path), args, faults)
+    wanted, kinds = _wanted(path, _stored_names(path), args, faults), kinds_of(args)
     # Opened first, since a name may be that of a directory or of another store.
     with path.open("rb") as file:
         table = pyarrow.parquet.read_table(file, columns=wanted)
     for name in wanted:
         if pyarrow.types.is_nested(table.schema.field(name).type):
+            if name not in kinds:
+                table = table.drop_columns([name])
+                continue
             raise ValueError(
                 f"column {name!r} of {path} is nested, expected one value in each row."
             )
     # Whole numbers beside missing ones are floats otherwise.
     made = table.to_pandas(ignore_metadata=True, types_mapper=pd.ArrowDtype)
-    return made[wanted]
+    return made[[name for name in wanted if name in made]]

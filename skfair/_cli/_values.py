@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from skfair._cli._columns import text_of
+from skfair._cli._columns import place_of, text_of
 from skfair._cli._faults import Faults
 from skfair._utils._text import all_digits, counted, listed
 from skfair.groups import MISSING_WORDS, look_of, sort_labels, suggest_edges
@@ -16,13 +16,15 @@ from skfair.groups import MISSING_WORDS, look_of, sort_labels, suggest_edges
 #: Words for missing values among labels.
 _MISSING = {*MISSING_WORDS, "unknown", "Unknown"} - {""}
 #: How labels begin that are often the positive ones, for a command that is suggested.
-_POSITIVE = re.compile(r"(?i)(y|t|pos|appr|acc|adm|adv|hir|sel|pass|gran|offer|repaid)")
+_POSITIVE = re.compile(
+    r"(?i)(1$|y|t|pos|appr|acc|adm|adv|hir|sel|pass|gran|offer|repaid)"
+)
 #: From so many groups of numbers on, ranges are suggested.
 _MANY_NUMBERS = 20
 #: From so many groups on, the column may not be the one that is meant.
 _MANY_GROUPS = 200
-#: How dates are written, with the year first or last.
-_DATE = r"\d{4}-\d\d?-\d\d?( 00:00:00)?|\d\d?[./]\d\d?[./]\d{2,4}"
+#: Whole weights of so much on average may be numbers of people.
+_MANY_EACH = 10
 #: Numbers that often stand for missing ones.
 _STAND_INS = (-999, -99, -9, -1, 0, 99, 999, 9999)
 
@@ -70,6 +72,116 @@ def check_scores(rows: Any, faults: Faults) -> None:
         faults.mend(scale="rank")
 
 
+def check_people(rows: Any, faults: Faults) -> None:
+    """Tell counts that are missing, or wrong; split rows into selected and others."""
+    args = faults.args
+    if args.selected is None:
+        _ask_for_counts(rows, faults)
+        return
+    if args.y_pred:
+        faults.add(
+            f"--selected {args.selected} has the decisions, so that --y-pred must be "
+            "left out."
+        )
+        faults.mend(y_pred=[])
+    if args.count is None:
+        bound = _bound_of(rows, args.selected)
+        faults.add(
+            "--selected needs --count, the column that says how many people a row "
+            "stands for in all."
+        )
+        faults.mend(count=bound or "COLUMN")
+        faults.check()
+    few, many = rows.frame[args.selected], rows.frame[args.count]
+    odd = ~((few <= many) & (few >= 0) & (few % 1 == 0))
+    if odd.any():
+        place = place_of(rows.frame.index[int(odd.argmax())])
+        faults.stop(
+            f"column {args.selected!r} must be whole numbers from 0 to those of column "
+            f"{args.count!r}, got {few[odd].iloc[0]:g} of {many[odd].iloc[0]:g} in "
+            f"{place}."
+        )
+    rows.split(args.selected)
+
+
+def _ask_for_counts(rows: Any, faults: Faults) -> None:
+    """Tell a column that says how many people each row stands for.
+
+    A table of counts has a row for about each combination of its other columns.
+    """
+    if faults.args.count is not None or not rows.others:
+        return
+    for name in rows.others:
+        numbers = _whole(rows.frame[name])
+        others = rows.frame.drop(columns=name)
+        n_cells = int(others.nunique().prod())
+        if numbers is None or others.duplicated().any() or 2 * len(others) < n_cells:
+            continue
+        faults.add(
+            f"column {name!r} has whole numbers beside a row for each combination of "
+            f"the other columns: --count {name} makes each row stand for so many "
+            "people."
+        )
+        faults.mend(count=name)
+        return
+
+
+def _are_counted(rows: Any, counts: Any, faults: Faults) -> bool:
+    """Tell decisions that are numbers of people, which another column bounds."""
+    args = faults.args
+    for name in args.y_pred:
+        # Codes of decisions are few, numbers of people mostly differ.
+        if not rows.in_memory or 2 * len(counts[name]) < len(rows.frame):
+            continue
+        bound = None if len(counts[name]) < 3 else _bound_of(rows, name)
+        if bound is not None:
+            faults.add(
+                f"column {name!r} has whole numbers, none above that of column "
+                f"{bound!r}, as if it says how many of so many people are selected: "
+                f"--count {bound} --selected {name}."
+            )
+            rest = [other for other in args.y_pred if other != name]
+            faults.mend(y_pred=rest, pos_label=[], count=bound, selected=name)
+            return True
+    return False
+
+
+def _bound_of(rows: Any, name: str) -> str | None:
+    """Find the column whose whole numbers bound those of another, the least of some."""
+    found = _whole(rows.frame[name])
+    if found is None:
+        return None
+    count = [] if rows.counted_by is None else [rows.counted_by]
+    numbers = {other: _whole(rows.frame[other]) for other in count or rows.others}
+    bounds = {
+        other: n.sum()
+        for other, n in numbers.items()
+        if n is not None and (found <= n).all() and (found < n).any()
+    }
+    return min(bounds, key=lambda other: bounds[other], default=None)
+
+
+def _whole(column: Any) -> Any:
+    """Return a column as numbers of people, some above 1, or None if it is another."""
+    numbers = pd.to_numeric(column, errors="coerce")
+    whole = (numbers >= 0) & (numbers % 1 == 0)
+    return numbers if whole.all() and numbers.max() > 1 else None
+
+
+def check_weights(rows: Any, faults: Faults) -> None:
+    """Note weights that may be numbers of people."""
+    name = faults.args.sample_weight
+    if name is None:
+        return
+    total, n_rows, whole = rows.total(name)
+    if whole and total >= _MANY_EACH * max(n_rows, 1):
+        faults.notes.append(
+            f"column {name!r} has whole weights, {total / n_rows:,.0f} on average. If "
+            f"they say how many people each row stands for, --count {name} in place of "
+            "--sample-weight counts these people."
+        )
+
+
 def read_labels(rows: Any, names: Sequence[str], faults: Faults) -> str | None:
     """Find the positive label, and count all others as negative.
 
@@ -77,6 +189,8 @@ def read_labels(rows: Any, names: Sequence[str], faults: Faults) -> str | None:
     """
     args = faults.args
     counts = {name: rows.counts(name) for name in names}
+    if _are_counted(rows, counts, faults):
+        return None
     given = [text_of(label) or "" for label in args.pos_label]
     if not given:
         _check_words(rows, counts, faults)
@@ -87,7 +201,7 @@ def read_labels(rows: Any, names: Sequence[str], faults: Faults) -> str | None:
     if not positives and args.y_true and not args.y_score and _in_common(counts):
         return None  # several classes
     if not positives or not _are_known(positives, counts, faults):
-        _ask_for_positives(rows, counts, positives, faults)
+        _ask_for_positives(counts, positives, faults)
         return None
     _check_spelling(labels, positives, faults)
     negatives = [label for label in labels if label not in positives]
@@ -172,14 +286,12 @@ def _check_spelling(
         faults.mend(pos_label=[*positives, *alike])
 
 
-def _ask_for_positives(
-    rows: Any, counts: Any, positives: Sequence[str], faults: Faults
-) -> None:
+def _ask_for_positives(counts: Any, positives: Sequence[str], faults: Faults) -> None:
     """Tell that the positive labels of columns are not known, and suggest some."""
     labels, names = _labels(counts, faults.args.na_values), [*counts]
     columns = listed([f"{name!r} ({_some(counts[name].index)})" for name in names])
     plural = "columns" if len(names) > 1 else "column"
-    meant = [label for label in labels if _POSITIVE.match(label)] or labels[-1:]
+    meant = _meant(labels)
     if len(names) == 1 or _in_common(counts):
         text = f"--pos-label must say which label of {plural} {columns} is positive"
         if positives:
@@ -194,22 +306,14 @@ def _ask_for_positives(
         f"{plural} {columns} have no label in common: --pos-label must be given for "
         "each, or --y-true left out."
     )
-    first = next((x for x in positives if x in counts[names[-1]].index), None)
-    first = first or next(
-        (x for x in counts[names[-1]].index if x in meant), counts[names[-1]].index[-1]
-    )
-    others = []
-    for name in names[:-1]:
-        # The label that stands together with it more often may mean the same.
-        pairs = rows.pairs(name, names[-1])
-        others.append(max(counts[name].index, key=lambda x: _lift(pairs, x, first)))
-    faults.mend(pos_label=[first, *dict.fromkeys(others)])
+    own = ([x for x in each.index if x in labels] for each in counts.values())
+    looks = {label.casefold() for each in own for label in _meant(each)[:1]}
+    faults.mend(pos_label=[label for label in labels if label.casefold() in looks])
 
 
-def _lift(pairs: dict[tuple[str, str], int], label: str, other: str) -> float:
-    """How often a label stands together with another, of all rows that have it."""
-    total = sum(n for (one, _), n in pairs.items() if one == label)
-    return pairs.get((label, other), 0) / max(total, 1)
+def _meant(labels: Sequence[str]) -> list[str]:
+    """Labels that may be the positive ones."""
+    return [label for label in labels if _POSITIVE.match(label)] or [*labels[-1:]]
 
 
 def _some(labels: Collection[str]) -> str:
@@ -287,16 +391,11 @@ def _stand_ins(counts: pd.Series[int]) -> str | None:
 
 
 def _too_many(counts: pd.Series[int], min_group_size: int) -> str | None:
-    """Suggest ranges where the groups are many numbers, or dates, or few rows each."""
+    """Suggest ranges where the groups are many numbers, or few rows each."""
     n_groups = len(counts)
     if n_groups < _MANY_NUMBERS:
         return None
     labels = pd.Series(counts.index, dtype=object)
-    if labels.str.fullmatch(_DATE).all():
-        return (
-            f"{n_groups:,} groups, each a date; a column of years or of ranges of them "
-            "could be compared."
-        )
     numbers = pd.to_numeric(labels, errors="coerce")
     if not numbers.isna().any():
         edges = listed([*map(all_digits, suggest_edges(numbers, counts.to_numpy()))])

@@ -125,7 +125,7 @@ def open_table(
                 f"{listed([repr(column) for column in schema.names()], 20)}."
             )
         check = _check_labels
-        if argument in ("y_score", "sample_weight"):
+        if argument in ("y_score", "sample_weight", "counts"):
             check = check_numeric_column
         check(table, argument, name, schema[name])
     if isinstance(frame, pd.DataFrame):

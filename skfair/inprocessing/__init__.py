@@ -8,10 +8,12 @@ from skfair.inprocessing._diff_mcdp_classifier import DiffMCDPClassifier
 from skfair.inprocessing._mcdp_boosting_classifier import MCDPBoostingClassifier
 from skfair.inprocessing._mcdp_objective import MCDPObjective
 from skfair.inprocessing._mcdp_reweighter import MCDPReweighter
+from skfair.inprocessing._reweighing import reweighing_weights
 
 __all__ = [
     "DiffMCDPClassifier",
     "MCDPBoostingClassifier",
     "MCDPObjective",
     "MCDPReweighter",
+    "reweighing_weights",
 ]

@@ -34,11 +34,11 @@ from skfair.groups import (
     labels_and_groups,
     resolve_groups,
     resolve_strata,
-    why_undefined,
 )
 from skfair.metrics import permutation_test
 from skfair.metrics._abcc import ABCC
 from skfair.metrics._as_metric import as_metric
+from skfair.metrics._undefined import why_undefined
 from skfair.statistics import CountTable
 from skfair.statistics._distributions import Distributions
 

@@ -18,14 +18,14 @@ from skfair.metrics._confidence_interval import (
 from skfair.metrics._cvar_fairness import (
     CVaRTestResult,
     RateVarianceResult,
-    cvar_fairness_report,
     cvar_fairness_test,
     max_gap_test,
     rate_variance,
-    top_groups,
 )
+from skfair.metrics._cvar_fairness_report import cvar_fairness_report
 from skfair.metrics._dcp import DCPResult, dcp, dcp_bounds
 from skfair.metrics._distributions import GapOfDistributions
+from skfair.metrics._exposure import exposure_difference
 from skfair.metrics._group_metrics import GroupMetricsResult, group_metrics
 from skfair.metrics._impact_ratios import impact_ratios
 from skfair.metrics._madd import (
@@ -95,6 +95,7 @@ __all__ = [
     "dcp_bounds",
     "demographic_parity_difference",
     "equalized_odds_difference",
+    "exposure_difference",
     "false_positive_rate_difference",
     "get_fairness_scorer",
     "get_fairness_scorer_names",
@@ -118,7 +119,6 @@ __all__ = [
     "predictive_value_difference",
     "proxy_bounds",
     "rate_variance",
-    "top_groups",
     "true_positive_rate_difference",
     "values_by_class",
     "values_by_stratum",

@@ -12,9 +12,10 @@ from skfair._rows import Rows
 from skfair._utils._arrays import Bools, Floats, Integers, quotients
 from skfair._utils._validation import check_numbers
 from skfair.metrics._inputs import Multigroup
-from skfair.metrics._metric import MetricOfPairs, evaluates, lacks_labels
+from skfair.metrics._metric import MetricOfPairs, evaluates
 from skfair.metrics._pairs import Located, PairGaps, compared_groups
 from skfair.metrics._strata import Multistratum
+from skfair.metrics._undefined import lacks_labels
 from skfair.statistics._labels import encode_classes
 
 #: False and true positive rates at each threshold, from (0, 0) to (1, 1).
@@ -101,6 +102,12 @@ class ABROCA(MetricOfPairs):
         if len(classes) < 2:
             return f"all rows have the true label {classes[0]!r}", ""
         return lacks_labels(statistic.labels, classes, counts, statistic.min_group_size)
+
+    def rows_compared(
+        self, statistic: SortedRows, located: Located
+    ) -> tuple[Integers, str]:
+        """Return how many rows of its rarer true label each group has."""
+        return statistic.label_counts.min(axis=1), " of a true label"
 
     def gaps(self, statistic: SortedRows) -> PairGaps:
         """Find the areas of all pairs, nan where a group has too few labels."""

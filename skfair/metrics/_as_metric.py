@@ -13,11 +13,12 @@ import numpy as np
 
 from skfair._rows import Rows, take_rows
 from skfair._utils._text import shown
-from skfair.groups import encode_groups, label_array, why_undefined
+from skfair.groups import encode_groups, label_array
 from skfair.metrics._abcc import ABCC
 from skfair.metrics._abroca import ABROCA
 from skfair.metrics._calibration_gap import CalibrationGap
 from skfair.metrics._dcp import DCP
+from skfair.metrics._exposure import ExposureDifference
 from skfair.metrics._madd import MADD
 from skfair.metrics._many_groups import CVaRFairness, MaxGap
 from skfair.metrics._mcdp import MCDP
@@ -32,6 +33,7 @@ from skfair.metrics._rates import (
     PredictiveValueDifference,
     TruePositiveRateDifference,
 )
+from skfair.metrics._undefined import why_undefined
 
 #: All metrics that are one number, by name.
 METRICS: Mapping[str, type[Metric]] = {
@@ -44,6 +46,7 @@ METRICS: Mapping[str, type[Metric]] = {
         DCP,
         DemographicParity,
         EqualizedOdds,
+        ExposureDifference,
         FalsePositiveRateDifference,
         ImpactRatioShortfall,
         MADD,
@@ -58,7 +61,7 @@ METRICS: Mapping[str, type[Metric]] = {
 #: Arguments that have a value for each row, and are no options.
 _OF_ROWS = (
     *("y_true", "y_pred", "y_score"),
-    *("sensitive_features", "sample_weight", "counts"),
+    *("sensitive_features", "sample_weight", "counts", "clusters"),
 )
 
 

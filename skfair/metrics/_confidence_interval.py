@@ -23,11 +23,11 @@ from skfair.metrics._metric import (
     Estimate,
     Metric,
     in_stratum,
-    join_reasons,
     undefined,
 )
 from skfair.metrics._metric_bounds import bounds_of_bins
 from skfair.metrics._quantiles import UNDEFINED, Comparisons, Method
+from skfair.metrics._undefined import join_reasons
 from skfair.statistics._cells import round_to_edges
 
 
@@ -87,6 +87,7 @@ def confidence_interval(
     method: Method = "band",
     sample_weight: ArrayLike | None = None,
     counts: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
     **options: Any,
 ) -> ConfidenceInterval:
     """Confidence interval of a disparity that keeps its level, at parity as elsewhere.
@@ -133,6 +134,12 @@ default=None
         ``"band"``.
     counts : array-like of shape (n_samples,), default=None
         How many people each row stands for; by default one.
+    clusters : array-like of shape (n_samples,), default=None
+        Person of each row, where people have several: visits, loans, months. They count
+        by the effective number of people, as if all rows of a person were alike; where
+        they are not, the interval is wider than it need be, see the notes. All rows of
+        a person must have the same group and stratum. None unless the method is
+        ``"band"``.
     **options : dict
         Options of the metric, such as ``pos_label="yes"`` or ``epsilon=0.05``. One that
         has the name of a parameter here is set by `functools.partial`.
@@ -228,7 +235,7 @@ default=None
     """
     metric = bounded_metric(metric, **options)
     level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
-    columns = sensitive_features, control_features, sample_weight, counts
+    columns = sensitive_features, control_features, sample_weight, counts, clusters
     takes_bins = metric.compares_distributions
     rows = metric.read(y_true, y_score, *columns, takes_bins=takes_bins)
     bounds = None
@@ -257,6 +264,11 @@ def compare_rows(
         raise ValueError(
             f"sample_weight must be None with method={method!r}, whose bounds are for "
             "unweighted rows."
+        )
+    if method != "band" and rows.cluster is not None:
+        raise ValueError(
+            f"clusters must be None with method={method!r}, whose bounds are for "
+            "independent rows."
         )
     comparisons = _compare_strata(metric, method, rows)
     if comparisons.message:
@@ -365,9 +377,9 @@ class CertifyResult(Result):
         Probability, at most, of data that speak as clearly against a disparity of more
         than `at_most`, if there is one.
     certified : bool
-        Whether `least` is at most `at_most`, and so the p-value at most
+        Whether `smallest_certified` is at most `at_most`, and so the p-value at most
         1 - `confidence_level`.
-    least : float
+    smallest_certified : float
         Smallest value of `at_most` that these data would certify.
     confidence_level : float
     """
@@ -376,7 +388,7 @@ class CertifyResult(Result):
     at_most: float
     pvalue: float
     certified: bool
-    least: float
+    smallest_certified: float
     confidence_level: float
 
 
@@ -392,6 +404,7 @@ def certify(
     method: Method = "band",
     sample_weight: ArrayLike | None = None,
     counts: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
     **options: Any,
 ) -> CertifyResult:
     """Test whether a disparity is at most a given value.
@@ -426,6 +439,8 @@ default=None
         Non-negative sample weights, see `confidence_interval`.
     counts : array-like of shape (n_samples,), default=None
         How many people each row stands for; by default one.
+    clusters : array-like of shape (n_samples,), default=None
+        Person of each row, see `confidence_interval`.
     **options : dict
         Options of the metric, such as ``pos_label="yes"`` or ``epsilon=0.05``. One that
         has the name of a parameter here is set by `functools.partial`.
@@ -466,12 +481,12 @@ default=None
     >>> result = certify(
     ...     mcdp, y_true, y_score, sensitive_features=group, at_most=0.7
     ... )
-    >>> result.certified, result.value, round(result.least, 3)
+    >>> result.certified, result.value, round(result.smallest_certified, 3)
     (True, 0.581, 0.611)
     """
     metric = bounded_metric(metric, **options)
     level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
-    columns = sensitive_features, control_features, sample_weight, counts
+    columns = sensitive_features, control_features, sample_weight, counts, clusters
     rows = metric.read(y_true, y_score, *columns)
     comparisons = compare_rows(metric, method, rows)
     limit = check_real("at_most", at_most, 0, comparisons.maximum, closed="neither")

@@ -1,4 +1,4 @@
-"""Tests and tables of many groups.
+"""Tests of many groups.
 
 `cvar_fairness_test` estimates the variance of the groups' rates from two rows of each.
 """
@@ -10,9 +10,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import binom, false_discovery_control, hypergeom
+from scipy.stats import binom
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair._rows import Rows
@@ -21,15 +20,11 @@ from skfair._utils._results import Result
 from skfair._utils._text import shown
 from skfair._utils._validation import check_flag, check_integer, check_real
 from skfair._utils._warnings import warn_user
-from skfair.groups import group_index
 from skfair.metrics._inputs import Quality, count_hits
 from skfair.metrics._many_groups import (
     DistanceFromAverage,
-    GroupGaps,
     GroupWeights,
     MaxGap,
-    find_gaps,
-    tail_shares,
     weigh_groups,
 )
 from skfair.metrics._metric import Estimate
@@ -37,7 +32,6 @@ from skfair.metrics._permutation import (
     PermutationTestResult,
     permute,
 )
-from skfair.metrics._rate_intervals import wilson_interval
 from skfair.metrics._resampling import check_seed, evaluated
 from skfair.metrics._sample import Part, Sample
 from skfair.statistics import CountTable
@@ -628,7 +622,7 @@ def cvar_fairness_test(
     --------
     cvar_fairness : The metric.
     max_gap_test : The same test with the largest gap as its statistic.
-    top_groups : The groups that differ from the others.
+    cvar_fairness_report : Table of the groups, with p-values of each.
     skfair.sampling.required_sample_size : Number of rows that the test needs.
     rate_variance : The estimate.
     skfair.sampling.weighted_sampling : A plan that needs few rows.
@@ -711,287 +705,3 @@ def cvar_fairness_test(
         n_permutations=test.n_permutations,
         null_distribution=test.null_distribution,
     )
-
-
-def cvar_fairness_report(
-    y_true: ArrayLike | None,
-    y_pred: ArrayLike | CountTable,
-    *,
-    sensitive_features: Any = None,
-    alpha: float = 0.9,
-    quality: Quality = "selection_rate",
-    group_weights: GroupWeights = "uniform",
-    fractional: bool = True,
-    pos_label: Any = None,
-    confidence_level: float = 0.95,
-    sample_weight: ArrayLike | None = None,
-    counts: ArrayLike | None = None,
-) -> pd.DataFrame:
-    """Table of the groups: size, rate, interval, gap, and share in the tail.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n_samples,) or None
-        True labels. Not needed for the selection rate.
-    y_pred : array-like of shape (n_samples,), or CountTable
-        Predicted labels, or a table that replaces all rows.
-    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
-        Group of each row; several columns stand for their intersection.
-    alpha : float in [0, 1), default=0.9
-        Level: groups with a total weight of 1 - alpha form the tail.
-    quality : str or callable, default="selection_rate"
-        Rate that is compared, see `cvar_fairness`.
-    group_weights : {"uniform", "proportional"}, mapping, or array-like of shape \
-(n_groups,), default="uniform"
-        Weights of the groups, see `cvar_fairness`.
-    fractional : bool, default=True
-        Whether a group may belong to the tail in part, see `cvar_fairness`.
-    pos_label : int, float, bool or str, default=None
-        The positive class, see `cvar_fairness`.
-    confidence_level : float in (0, 1), default=0.95
-        Level of the intervals.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative sample weights.
-    counts : array-like of shape (n_samples,), default=None
-        How many people each row stands for; by default one.
-
-    Returns
-    -------
-    DataFrame of n_groups rows
-        Indexed by group, largest gap first, with the columns
-
-        - ``size`` : number of rows that count,
-        - ``rate`` : mean outcome, in [0, 1]; nan without rows,
-        - ``lower``, ``upper`` : Wilson interval of the rate,
-        - ``weight`` : weight of the group,
-        - ``difference`` : rate minus the weighted average of rates,
-        - ``gap`` : its absolute value,
-        - ``tail_share`` : part of the group that belongs to the tail, in [0, 1],
-        - ``in_tail`` : whether `tail_share` is above 0.
-
-        The sum of ``weight * gap * tail_share`` over groups is (1 - alpha) times
-        `cvar_fairness`.
-
-    Raises
-    ------
-    TypeError
-        If an argument is missing, or of a kind that is not taken.
-    ValueError
-        As in `cvar_fairness`, and if `confidence_level` is out of range.
-
-    Warns
-    -----
-    sklearn.exceptions.UndefinedMetricWarning
-        As in `cvar_fairness`.
-
-    See Also
-    --------
-    top_groups : The groups that differ, at a given false discovery rate.
-    skfair.inspection.GroupDotsDisplay : Draws this table.
-    cvar_fairness : The metric.
-    group_metrics : Any metrics by group, with intervals.
-    impact_ratios : Rates over the highest one.
-
-    Notes
-    -----
-    Each interval covers the rate of one group with the given probability, not the
-    rates of all groups simultaneously, and the groups of the tail are selected by
-    their large gaps: of many groups, some have intervals without the average by chance
-    alone. With sample weights, the interval uses Kish's effective number of rows, and
-    its level is approximate.
-
-    References
-    ----------
-    .. [1] Monteiro Paes et al. "Multi-Group Fairness Evaluation via Conditional
-       Value-at-Risk Testing". 2023. Definition 3.
-    .. [2] Wilson. "Probable Inference, the Law of Succession, and Statistical
-       Inference". JASA 22(158), 1927.
-
-    Examples
-    --------
-    >>> from skfair.metrics import cvar_fairness_report
-    >>> report = cvar_fairness_report(
-    ...     None, [1, 1, 0, 0, 1, 0], sensitive_features=list("aabbcc"), alpha=0.5
-    ... )
-    >>> report[["size", "rate", "lower", "upper", "gap", "tail_share"]].round(2)
-       size  rate  lower  upper  gap  tail_share
-    a     2   1.0   0.34   1.00  0.5         1.0
-    b     2   0.0   0.00   0.66  0.5         0.5
-    c     2   0.5   0.09   0.91  0.0         0.0
-    """
-    alpha = check_real("alpha", alpha, 0, 1, closed="left")
-    metric = MaxGap(quality=quality, pos_label=pos_label)
-    rows = y_true, y_pred, sensitive_features, sample_weight, counts
-    groups = find_gaps(metric.tabulate(*rows), group_weights)
-    metric.told(groups.estimate("cvar_fairness_report", 0.0))
-    return tabulate_gaps(groups, alpha, fractional, confidence_level)
-
-
-def tabulate_gaps(
-    groups: GroupGaps, alpha: float, fractional: bool, confidence_level: float
-) -> pd.DataFrame:
-    """Table of the groups, those furthest from the average first."""
-    shares = tail_shares(groups.gaps, groups.weights, alpha, fractional=fractional)
-    statistic = groups.statistic
-    lower, upper = wilson_interval(
-        statistic.means, statistic.effective_sizes, confidence_level
-    )
-    columns = {
-        "size": statistic.counts,
-        "rate": statistic.means,
-        "lower": lower,
-        "upper": upper,
-        "weight": groups.weights,
-        "difference": statistic.means - groups.average,
-        "gap": groups.gaps,
-        "tail_share": shares,
-        "in_tail": shares > 0,
-    }
-    table = pd.DataFrame(columns, group_index(statistic.labels, statistic.names))
-    return table.iloc[np.argsort(-groups.gaps, kind="stable")]
-
-
-def top_groups(
-    y_true: ArrayLike | None,
-    y_pred: ArrayLike | CountTable,
-    *,
-    sensitive_features: Any = None,
-    quality: Quality = "selection_rate",
-    pos_label: Any = None,
-    false_discovery_rate: float = 0.05,
-    sample_weight: ArrayLike | None = None,
-    counts: ArrayLike | None = None,
-) -> pd.DataFrame:
-    """Find the groups whose rate differs from that of all other rows.
-
-    Each group is compared with all other rows by an exact test. The expected share of
-    groups that do not differ among those returned is at most `false_discovery_rate`
-    (Benjamini and Hochberg).
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n_samples,) or None
-        True labels. Not needed for the selection rate.
-    y_pred : array-like of shape (n_samples,), or CountTable
-        Predicted labels, or a table that replaces all rows.
-    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
-        Group of each row; several columns stand for their intersection.
-    quality : str or callable, default="selection_rate"
-        Rate that is compared, see `cvar_fairness`.
-    pos_label : int, float, bool or str, default=None
-        The positive class, see `cvar_fairness`.
-    false_discovery_rate : float in (0, 1), default=0.05
-        Expected share of false discoveries among the groups returned.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative sample weights, which must not depend on the outcomes within a
-        group. The test is then approximate, see the notes.
-    counts : array-like of shape (n_samples,), default=None
-        How many people each row stands for; by default one.
-
-    Returns
-    -------
-    DataFrame of n_discoveries rows
-        Indexed by group, smallest p-value first, empty if none differs, with the
-        columns ``size``, ``rate``, ``lower`` and ``upper`` (95 % Wilson interval),
-        ``rate_of_others``, ``difference`` of the two rates, ``pvalue``, and
-        ``adjusted_pvalue``, the smallest false discovery rate at which the group is
-        returned.
-
-    Raises
-    ------
-    TypeError
-        If an argument is missing, or of a kind that is not taken.
-    ValueError
-        As in `cvar_fairness`, and if `false_discovery_rate` is out of range.
-
-    See Also
-    --------
-    cvar_fairness_report : All groups.
-    scipy.stats.false_discovery_control : The adjustment.
-    worst_subgroup : Searches conjunctions of columns.
-    cvar_fairness_test : Tests whether groups differ at all.
-
-    Notes
-    -----
-    The p-value is twice the smaller tail probability of the hypergeometric
-    distribution of the group's outcomes given all outcomes. The test has little power
-    for groups of a few rows: a group that is not returned may still differ. Groups
-    without rows that count are not tested.
-
-    Weighted rows count as Kish's effective number of rows of their group, rounded down,
-    with the weighted rate. Where all groups had the same rate, from .05 to .5, and rows
-    had lognormal weights, groups were returned in 1 to 5.2 % of 600 samples in each of
-    six settings with 2 to 100 groups and 200 to 2,000 rows.
-
-    References
-    ----------
-    .. [1] Benjamini, Hochberg. "Controlling the False Discovery Rate". Journal of the
-       Royal Statistical Society B 57(1), 1995.
-
-    Examples
-    --------
-    >>> from skfair.metrics import top_groups
-    >>> y_pred = [1] * 18 + [0] * 2 + [1, 0] * 40
-    >>> group = ["a"] * 20 + ["b"] * 40 + ["c"] * 40
-    >>> found = top_groups(None, y_pred, sensitive_features=group)
-    >>> found[["size", "rate", "rate_of_others", "adjusted_pvalue"]].round(3)
-       size  rate  rate_of_others  adjusted_pvalue
-    a    20   0.9             0.5            0.005
-    """
-    level = check_real(
-        "false_discovery_rate", false_discovery_rate, 0, 1, closed="neither"
-    )
-    metric = MaxGap(quality=quality, pos_label=pos_label)
-    rows = y_true, y_pred, sensitive_features, sample_weight, counts
-    return different_groups(metric.tabulate(*rows), level)
-
-
-def different_groups(rows: Rows, level: float = 0.05) -> pd.DataFrame:
-    """Table of the groups whose rates differ from those of the others."""
-    groups = _compared_with_others(rows)
-    different = groups[groups["adjusted_pvalue"] <= level]
-    return different.sort_values("pvalue", kind="stable")
-
-
-def _compared_with_others(statistic: Rows) -> pd.DataFrame:
-    """Return the table of all groups, each compared with all other rows."""
-    if np.array_equal(statistic.totals, statistic.counts):
-        sizes, hits = count_hits(statistic)
-    else:
-        effective = np.nan_to_num(statistic.effective_sizes)
-        sizes = np.floor(effective * (1 + 1e-12)).astype(np.intp)
-        hits = np.rint(statistic.means * sizes).astype(np.intp)
-    rates, n_others = statistic.means, sizes.sum() - sizes
-    sums, totals = (_sums_of_others(v) for v in (statistic.sums, statistic.totals))
-    others = np.full(len(sizes), np.nan)
-    np.divide(sums, totals, out=others, where=n_others > 0)
-    tested = (sizes > 0) & (n_others > 0)
-    pvalues, adjusted = np.full((2, len(sizes)), np.nan)
-    pvalues[tested] = _pvalues(sizes[tested], hits[tested], sizes.sum(), hits.sum())
-    if tested.any():
-        adjusted[tested] = false_discovery_control(pvalues[tested])
-    lower, upper = wilson_interval(rates, sizes.astype(np.float64), 0.95)
-    columns = {
-        "size": statistic.counts,
-        "rate": rates,
-        "lower": lower,
-        "upper": upper,
-        "rate_of_others": others,
-        "difference": rates - others,
-        "pvalue": pvalues,
-        "adjusted_pvalue": adjusted,
-    }
-    return pd.DataFrame(columns, group_index(statistic.labels, statistic.names))
-
-
-def _sums_of_others(values: NDArray[Any]) -> NDArray[Any]:
-    """Sum over all groups but each one, which a difference of sums would round off."""
-    before, after = np.cumsum(values[:-1]), np.cumsum(values[:0:-1])[::-1]
-    return np.asarray(np.append(0, before) + np.append(after, 0))
-
-
-def _pvalues(sizes: Integers, hits: Integers, n_rows: int, n_hits: int) -> Floats:
-    """Two-sided exact p-value of each group against all other rows."""
-    below = hypergeom.cdf(hits, n_rows, n_hits, sizes)
-    above = hypergeom.sf(hits - 1, n_rows, n_hits, sizes)
-    return np.asarray(np.clip(2 * np.minimum(below, above), 0, 1))

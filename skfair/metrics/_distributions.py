@@ -10,6 +10,7 @@ from typing import Any, ClassVar, get_args
 import numpy as np
 
 from skfair._rows import Rows
+from skfair._utils._arrays import Floats
 from skfair._utils._validation import (
     AnyScale,
     Scale,
@@ -88,6 +89,20 @@ class MetricOfScores(MetricOfPairs):
             )
 
 
+class CurveOfScores(MetricOfScores):
+    """Base of metrics whose value is an array of numbers, each of which has a pair."""
+
+    takes_classes = False
+
+    @abstractmethod
+    def value(self, statistic: Distributions) -> tuple[Floats, Floats]:
+        """Find the points of a curve, and its largest height over pairs at each."""
+
+    def decide(self, statistic: Distributions) -> tuple[Any, str]:
+        """Find the curve, which no two groups decide."""
+        return self.value(statistic), ""
+
+
 class GapOfDistributions(MetricOfScores):
     """Base of metrics: the largest measure of the gap between two groups' CDFs.
 
@@ -152,10 +167,6 @@ class GapOfDistributions(MetricOfScores):
         -------
         float
         """
-
-    def value(self, statistic: Distributions) -> float:
-        """Find the value of a statistic whose groups can be compared."""
-        return self.find_pair(statistic).value
 
     def find_pair(self, statistic: Distributions) -> Located:
         """Find the largest gap, and between which groups it is."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass, field
 from functools import partial
 from inspect import isfunction, signature
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 import pandas as pd
@@ -18,13 +18,14 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import get_scorer, get_scorer_names
 
 from skfair._pictures._group_dots import GroupDotsDisplay
-from skfair._rows import Rows, with_people
+from skfair._rows import Rows, check_clusters, with_people
 from skfair._utils._arrays import Floats, Integers
 from skfair._utils._hints import did_you_mean
 from skfair._utils._results import TableResult
 from skfair._utils._text import listed
 from skfair._utils._validation import (
     as_array,
+    check_choice,
     check_counts,
     check_integer,
     check_length,
@@ -44,18 +45,18 @@ from skfair.groups import (
     resolve_groups,
     resolve_strata,
     sort_labels,
-    why_undefined,
 )
 from skfair.metrics._confidence_interval import lower_bound, upper_bound
 from skfair.metrics._inputs import (
     Multigroup,
     Rate,
     check_groups_of_numbers,
-    check_multigroup,
     has_text,
     outcomes_of_rate,
     positive_class,
 )
+from skfair.metrics._pairs import MAX_PAIRWISE
+from skfair.metrics._pooling import pool_rates
 from skfair.metrics._rate_intervals import clopper_pearson, ratio_ends
 from skfair.metrics._rates import DemographicParity
 from skfair.metrics._resampling import (
@@ -64,6 +65,7 @@ from skfair.metrics._resampling import (
     defined_values,
 )
 from skfair.metrics._scorer import _Scorer
+from skfair.metrics._undefined import why_undefined
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -346,6 +348,7 @@ _MAX_CELLS = 500
 #: True labels up to this many are counted for each group, and compared with others.
 _MAX_LABELS = 10
 _NUMBERS = ["value", "lower", "upper"]
+_POOLED = ["pooled", "pooled_lower", "pooled_upper"]
 #: A difference or a ratio, and whom it compares.
 _Disparity: TypeAlias = tuple[str, Multigroup]
 _DISPARITIES: list[_Disparity] = [
@@ -364,7 +367,8 @@ class GroupMetricsResult(TableResult):
     groups : DataFrame
         Indexed by metric, stratum if there are strata, and group, with the columns
         ``n``, the rows of the group, ``n_counted``, the rows in the denominator of a
-        rate, ``value``, ``lower`` and ``upper``.
+        rate, ``value``, ``lower`` and ``upper``; with `pooling` also ``pooled``,
+        ``pooled_lower`` and ``pooled_upper``.
     everyone : DataFrame
         The same of all groups together, indexed by metric and stratum.
     disparities : DataFrame
@@ -427,7 +431,7 @@ class GroupMetricsResult(TableResult):
 
     def _table_of(self, disparity: str, multigroup: Multigroup) -> pd.DataFrame:
         """Rows of one disparity."""
-        check_multigroup(multigroup)
+        check_choice("multigroup", multigroup, get_args(Multigroup))
         levels = ["disparity", "multigroup"]
         return self.disparities.xs((disparity, multigroup), level=levels)
 
@@ -496,8 +500,10 @@ def group_metrics(
     pos_label: Any = None,
     confidence_level: float | None = 0.95,
     n_resamples: int = 199,
+    pooling: Literal["additive"] | None = None,
     sample_weight: ArrayLike | None = None,
     counts: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
 ) -> GroupMetricsResult:
@@ -538,10 +544,19 @@ default=None
         Level of the intervals; None computes none, and costs no resamples.
     n_resamples : int, default=199
         Number of bootstrap resamples for metrics that are no rates.
+    pooling : {"additive"} or None, default=None
+        With ``"additive"`` the tables have, beside the raw rates, ``pooled``,
+        ``pooled_lower`` and ``pooled_upper``: rates of small groups borrow from groups
+        that are alike in some of their columns, see Notes. All metrics must be rates.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights.
     counts : array-like of shape (n_samples,), default=None
         How many people each row stands for; by default one.
+    clusters : array-like of shape (n_samples,), default=None
+        Person of each row, where people have several: visits, loans, months. Rates have
+        intervals of the effective number of people, as if all rows of a person were
+        alike; for other metrics people are drawn with all their rows. All rows of a
+        person must have the same group and stratum.
     random_state : int, RandomState instance or None, default=None
         Seed of the resamples.
     n_jobs : int, default=None
@@ -557,7 +572,8 @@ default=None
     ------
     ValueError
         On an unknown name, a metric of scores without scores, text labels without
-        `pos_label`, lengths that differ, or missing groups; and as the metric does.
+        `pos_label`, lengths that differ, or missing groups; with `pooling` on a metric
+        that is no rate; and as the metric does.
     TypeError
         If `metrics` is none of the above, or a metric takes no sample weights.
 
@@ -567,7 +583,7 @@ default=None
         If a metric has no finite value for a group, such as a recall without positives,
         or a group has fewer rows than the `min_group_size` of its `Groups`. The value
         is nan, and so are differences and ratios. If a group has too few rows for an
-        interval.
+        interval, or a pairwise difference is one of more than 64 groups.
 
     See Also
     --------
@@ -594,10 +610,20 @@ default=None
     A ratio is nan where a value is negative. A metric of two classes that is 0/0 in a
     group, for which scikit-learn has the option `zero_division`, is nan.
 
+    Pooled rates are predictions of a regression with random effects (empirical Bayes):
+    the logit of a rate is a mean, an effect of each column, and an effect of the group
+    [2]_. A group of few rows has nearly the rate that its columns predict, one of many
+    rows nearly its own; of one column, groups borrow from their mean. The intervals
+    cover the rates of a share `confidence_level` of the groups, not each single one.
+    Differences and ratios are those of raw rates.
+
     References
     ----------
     .. [1] Clopper, Pearson. "The Use of Confidence or Fiducial Limits Illustrated in
        the Case of the Binomial". Biometrika 26(4), 1934.
+    .. [2] Herlihy, Truong, Chouldechova, Dudík. "A structured regression approach for
+       evaluating model performance across intersectional subgroups". FAccT 2024
+       (arXiv 2401.14893), with other estimates of the variances.
 
     Examples
     --------
@@ -626,12 +652,18 @@ default=None
         )
     n_resamples = check_integer("n_resamples", n_resamples, 1)
     generator = check_seed(random_state)
-    people = sample_weight, counts, sensitive_features, control_features
+    people = sample_weight, counts, clusters, sensitive_features, control_features
     columns, groups, strata = _check_rows(y_true, y_pred, y_score, *people)
     measures = [
         prepare(measure, columns, pos_label) for measure in find_metrics(metrics)
     ]
     others = [measure for measure in measures if measure.rate is None]
+    check_choice("pooling", pooling, (None, "additive"))
+    if pooling and others:
+        raise ValueError(
+            f"pooling must be None for {others[0].name}, got {pooling!r}: only rates "
+            "are pooled."
+        )
     if any(compares_labels(measure) for measure in others):
         _warn_of_kinds(*(columns[name] for name in _LABELS))
     parts = []
@@ -652,7 +684,10 @@ default=None
                     measure, of_stratum, part, level or 0.0, of_metric
                 )
             else:
-                numbers, disparities = _measure_rate(measure, of_stratum, part, level)
+                pooled = pooling is not None
+                numbers, disparities = _measure_rate(
+                    measure, of_stratum, part, level, pooled=pooled
+                )
             parts.append((measure.name, label, part.labels, numbers, disparities))
     tables = _tables(parts, groups, strata)
     sizes = _sizes(columns, groups, strata)
@@ -674,6 +709,7 @@ def _check_rows(
     y_score: Any,
     sample_weight: Any,
     counts: Any,
+    clusters: Any,
     sensitive_features: Any,
     control_features: Any,
 ) -> tuple[Columns, Groups, Groups | None]:
@@ -685,6 +721,7 @@ def _check_rows(
         sample_weight=sample_weight,
         sensitive_features=sensitive_features,
         control_features=control_features,
+        clusters=clusters,
     )
     arguments = {"y_pred": y_pred, "y_score": y_score, "y_true": y_true}
     columns: Columns = {
@@ -708,6 +745,8 @@ def _check_rows(
     people = check_counts(counts, n_samples)
     if people is not None:
         columns["counts"] = people
+    if clusters is not None:
+        columns["clusters"] = check_clusters(clusters, groups, strata, counts)
     counting = Rows(groups, strata, weight=weights).that_count()
     if people is not None:
         counting = counting[people[counting] > 0]
@@ -728,7 +767,12 @@ Disparities: TypeAlias = dict[_Disparity, tuple[float, float, float]]
 
 
 def _measure_rate(
-    measure: GroupMetric, columns: Columns, groups: Groups, level: float | None
+    measure: GroupMetric,
+    columns: Columns,
+    groups: Groups,
+    level: float | None,
+    *,
+    pooled: bool,
 ) -> tuple[Numbers, Disparities]:
     """Compute a proportion of each group, with intervals that keep their level."""
     rate, complement = RATES[str(measure.rate)]
@@ -737,7 +781,9 @@ def _measure_rate(
     outcomes, mask = outcomes_of_rate(*rows, rate, pos_label)
     outcomes = ~outcomes if complement else outcomes
     people = columns.get("sample_weight"), columns.get("counts")
-    table = with_people(Rows(groups, y_pred=outcomes.astype(np.float64)), *people)
+    cluster = columns.get("clusters")
+    table = Rows(groups, y_pred=outcomes.astype(np.float64), cluster=cluster)
+    table = with_people(table, *people)
     statistic = (table if mask is None else table[mask]).grouped()
     counts, totals = _and_all(statistic.counts), _and_all(statistic.totals)
     enough = counts >= max(groups.min_group_size, 1)
@@ -745,14 +791,41 @@ def _measure_rate(
     rates[enough] = (_and_all(statistic.sums) / np.maximum(totals, 1e-300))[enough]
     ends_of = None
     if level is not None:
-        squares = _and_all(statistic.sums_of_squares)[enough]
+        squares = _and_all(statistic.squares_of_people)[enough]
         sizes = totals[enough].astype(float) ** 2 / squares
         lower[enough], upper[enough] = clopper_pearson(
             rates[enough] * sizes, sizes, (1 - level) / 2
         )
         ends_of = partial(_interval_of_rates, statistic, level)
     sizes = _and_all(_sizes_of(groups, columns)), counts
-    return _measured(measure.name, groups, sizes, (rates, lower, upper), ends_of)
+    found = measure.name, groups, sizes, (rates, lower, upper), ends_of
+    numbers, disparities = _measured(*found)
+    if pooled:
+        values = _pool(statistic, level)
+        values[:, ~enough[:-1]] = np.nan
+        # Everyone borrows from nobody.
+        values = np.column_stack([values, [rates[-1], lower[-1], upper[-1]]])
+        numbers |= dict(zip(_POOLED, values, strict=True))
+    return numbers, disparities
+
+
+def _pool(statistic: Rows, level: float | None) -> Floats:
+    """Pool the rates of groups that have rows, by the columns of their labels."""
+    several = n_columns_of(statistic.labels) > 1
+    labels: Any = (
+        statistic.labels if several else [(each,) for each in statistic.labels]
+    )
+    present = statistic.totals > 0
+    columns = [
+        pd.factorize(pd.Index(column, dtype=object, tupleize_cols=False))[0][present]
+        for column in zip(*labels, strict=True)
+    ]
+    found = np.full((3, len(present)), np.nan)
+    if present.any():
+        sizes = statistic.effective_sizes[present]
+        rates = statistic.means[present]
+        found[:, present] = pool_rates(rates, sizes, columns, level)
+    return found
 
 
 def _measured(
@@ -787,13 +860,22 @@ def _interval_of_rates(
 ) -> tuple[float, float]:
     """Interval of a difference or ratio of rates."""
     disparity, multigroup = key
+    n_groups = len(statistic.labels)
     if disparity == "difference":
+        if multigroup == "pairwise" and n_groups > MAX_PAIRWISE:
+            warn_user(
+                f"The largest difference of two of {n_groups} groups has no interval: "
+                f"of more than {MAX_PAIRWISE} groups each is compared with everyone, "
+                "see difference(multigroup='pooled').",
+                UndefinedMetricWarning,
+            )
+            return math.nan, math.nan
         metric = DemographicParity(multigroup=multigroup)
         compared = metric.compare(metric.observe(statistic), "band")
         tail = (1 - level) / 2
         return lower_bound(compared, tail), upper_bound(compared, tail)
     rates, sizes = statistic.means, statistic.effective_sizes
-    n_groups, tail = len(rates), (1 - level) / 2
+    tail = (1 - level) / 2
     if multigroup == "pooled":
         shares = statistic.totals / statistic.totals.sum()
         ends = clopper_pearson(rates * sizes, sizes, tail / n_groups)
@@ -870,6 +952,9 @@ def _resamples(
         counts = columns["counts"][order]
         return partial(_draw_counts, columns, groups, order, counts, generator)
     several = any(columns[name].ndim > 1 for name in _LABELS if name in columns)
+    if "clusters" in columns:
+        rows = Rows(groups, cluster=columns["clusters"])
+        return partial(_draw_people, columns, rows, generator)
     alike = "sample_weight" not in columns and not several
     if alike and all(map(compares_labels, measures)):
         labels = [encode_column(columns[name], "raise", name, name) for name in _LABELS]
@@ -880,6 +965,18 @@ def _resamples(
             return partial(_draw_counts, columns, groups, first, counts, generator)
     rows = Rows(groups)
     return lambda: (columns, groups, rows.draw(generator))
+
+
+def _draw_people(
+    columns: Columns, rows: Rows, generator: np.random.Generator
+) -> tuple[Columns, Groups, Integers]:
+    """Draw people of each group with all their rows, sorted by group."""
+    people = rows.people
+    numbers = np.bincount(people.draw(generator), minlength=len(people))
+    order = np.argsort(rows.groups.codes, kind="stable")
+    drawn = np.repeat(order, numbers[rows.person[order]])
+    columns = {name: column[drawn] for name, column in columns.items()}
+    return columns, rows.groups[drawn], np.arange(len(drawn))
 
 
 def _draw_counts(
@@ -1012,6 +1109,7 @@ def _tables(
     columns = ["n", "n_counted", *_NUMBERS]
     of_groups, of_everyone, of_disparities = {}, {}, {}
     for metric, stratum, labels, numbers, disparities in parts:
+        columns = list(numbers)
         above = (metric, *_cells(stratum, strata))
         *rows, everyone = zip(*numbers.values(), strict=True)
         for label, row in zip(labels, rows, strict=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -16,7 +16,6 @@ from skfair._utils._text import shown
 from skfair._utils._validation import (
     ParameterError,
     as_array,
-    check_choice,
     check_no_missing,
     check_scores,
     check_shape,
@@ -32,6 +31,7 @@ from skfair.groups import (
     suggest_edges,
     warn_of_look_alikes,
 )
+from skfair.metrics._undefined import ADVICE
 from skfair.statistics import CountTable
 from skfair.statistics._labels import encode_label_pairs
 
@@ -55,6 +55,7 @@ def read(
     control_features: Any = None,
     sample_weight: Any = None,
     counts: Any = None,
+    clusters: Any = None,
     *,
     name: str = "y_pred",
     usage: str = "",
@@ -68,6 +69,7 @@ def read(
         "control_features": control_features,
         "sample_weight": sample_weight,
         "counts": counts,
+        "clusters": clusters,
     }
     rows = rows_of_table(y_pred, y_true=y_true, **columns)
     if rows is not None:
@@ -166,11 +168,6 @@ def positive_class(classes: Sequence[Hashable], name: str, pos_label: Any) -> An
 def has_text(values: NDArray[Any]) -> bool:
     """Whether any of the values is a string."""
     return values.dtype.kind in "OUS" and any(isinstance(v, str) for v in values)
-
-
-def check_multigroup(multigroup: str) -> None:
-    """Raise unless `multigroup` is one of its two values."""
-    check_choice("multigroup", multigroup, ("pairwise", "pooled"))
 
 
 def check_numeric(values: Any, name: str, expected: str, tip: str = "") -> Floats:
@@ -308,15 +305,33 @@ def _agree(y_true: NDArray[Any], y_pred: NDArray[Any]) -> Bools:
     return np.asarray(cells % (len(classes) + 1) == 0)  # the diagonal of the matrix
 
 
-#: From so many groups of numbers on, ranges are suggested where a group has fewer rows.
-MANY_NUMBERS, _FEW_ROWS = 30, 10
+#: From so many groups of numbers on, ranges are suggested where a group has few rows.
+MANY_NUMBERS = 30
+#: Fewer rows than this are few: the rate of so many is mostly noise.
+FEW_ROWS = 10
 #: So many groups of numbers with fewer rows on average are values, not groups.
 _TOO_MANY_NUMBERS, _FEWEST_ROWS = 1000, 2
-#: What to do about groups that are too small.
-ADVICE = (
-    " skfair.groups.encode_groups(..., rare='merge', min_group_size=...) makes one "
-    "group of such groups, and rare='drop' leaves them out."
-)
+
+
+def advise_on_few_rows(labels: Sequence[Hashable], counts: Integers) -> str:
+    """Say what to do where groups of few rows decide a value."""
+    noise = f" A value of fewer than {FEW_ROWS} rows is mostly noise."
+    tips = [
+        f" {len(numbers)} groups{where}, each a number, are compared. {tip}"
+        for numbers, _, where, tip in _columns_of_numbers(labels, counts)
+    ]
+    return noise + ("".join(tips) or ADVICE)
+
+
+def refuse_groups_of_numbers(labels: Sequence[Hashable], counts: Integers) -> None:
+    """Raise where groups are very many numbers with hardly any rows each."""
+    for numbers, rows, where, tip in _columns_of_numbers(labels, counts):
+        n_groups, mean = len(numbers), rows.sum() / len(numbers)
+        if n_groups >= _TOO_MANY_NUMBERS and mean < _FEWEST_ROWS:
+            raise ValueError(
+                f"sensitive_features has {n_groups:,} groups{where}, each a number, "
+                f"with {mean:.2g} rows on average. {tip}"
+            )
 
 
 def check_groups_of_numbers(
@@ -324,40 +339,35 @@ def check_groups_of_numbers(
 ) -> None:
     """Warn of many groups that are numbers with few rows, and refuse very many.
 
-    The largest difference between so small groups is noise: between groups of one row
-    MCDP is 1. Each column of an intersection is judged by itself.
+    The largest difference between so small groups is noise.
     """
-    if len(labels) < MANY_NUMBERS or counts.min() >= _FEW_ROWS:
+    refuse_groups_of_numbers(labels, counts)
+    for numbers, rows, where, tip in _columns_of_numbers(labels, counts):
+        warn_user(
+            f"{name} compares {len(numbers)} groups{where}, each a number, of which "
+            f"{(rows < FEW_ROWS).sum()} have fewer than {FEW_ROWS} rows: their largest "
+            f"difference may be noise. {tip}",
+            UndefinedMetricWarning,
+        )
+
+
+def _columns_of_numbers(
+    labels: Sequence[Hashable], counts: Integers
+) -> Iterator[tuple[Sequence[Hashable], Integers, str, str]]:
+    """Yield columns of many numbers, of which some have few rows.
+
+    Each with its labels, their rows, a text that says which column it is, and a tip.
+    """
+    if len(labels) < MANY_NUMBERS or counts.min() >= FEW_ROWS:
         return
     columns = [*zip(*labels, strict=True)] if type(labels[0]) is tuple else [labels]
     for position, column in enumerate(columns):
-        rows = (
-            pd.Series(counts).groupby(pd.Index(column, dtype=object), sort=False).sum()
-        )
+        index = pd.Index(column, dtype=object)
+        rows = pd.Series(counts).groupby(index, sort=False).sum()
+        numbers, sizes = rows.index.tolist(), rows.to_numpy()
         where = f" in column {position + 1}" if len(columns) > 1 else ""
-        _check_numbers(name, rows.index.tolist(), rows.to_numpy(), where)
-
-
-def _check_numbers(
-    name: str, labels: Sequence[Hashable], counts: Integers, where: str
-) -> None:
-    """Warn of the labels of one column, or refuse them."""
-    tip = tip_for_numbers(labels, counts)
-    if not tip:
-        return
-    n_groups, mean = len(labels), counts.sum() / len(labels)
-    if n_groups >= _TOO_MANY_NUMBERS and mean < _FEWEST_ROWS:
-        raise ValueError(
-            f"sensitive_features has {n_groups:,} groups{where}, each a number, with "
-            f"{mean:.2g} rows on average. {tip}"
-        )
-    n_small = int((counts < _FEW_ROWS).sum())
-    warn_user(
-        f"{name} compares {n_groups} groups{where}, each a number, of which "
-        f"{n_small} have fewer than {_FEW_ROWS} rows: their largest difference may "
-        f"be noise. {tip}",
-        UndefinedMetricWarning,
-    )
+        if tip := tip_for_numbers(numbers, sizes):
+            yield numbers, sizes, where, tip
 
 
 def tip_for_numbers(labels: Sequence[Hashable], counts: Integers) -> str:
@@ -365,7 +375,7 @@ def tip_for_numbers(labels: Sequence[Hashable], counts: Integers) -> str:
 
     Names are not concerned.
     """
-    if len(labels) < MANY_NUMBERS or counts.min() >= _FEW_ROWS:
+    if len(labels) < MANY_NUMBERS or counts.min() >= FEW_ROWS:
         return ""
     if not all(type(label) in (int, float) for label in labels):
         return ""

@@ -22,7 +22,7 @@ from skfair._utils._validation import (
     check_real,
     check_shape,
 )
-from skfair.metrics._distributions import MetricOfScores
+from skfair.metrics._distributions import CurveOfScores, MetricOfScores
 from skfair.metrics._inputs import Multigroup
 from skfair.metrics._madd_bins import (
     N_BANDWIDTHS,
@@ -280,11 +280,10 @@ default=None
 
 
 @dataclass(frozen=True, kw_only=True)
-class MADDCurve(MetricOfScores):
+class MADDCurve(CurveOfScores):
     """MADD of the bandwidths 1, 1/2, ..., 1/n_bandwidths in place of a number."""
 
     name = "madd_curve"
-    takes_classes = False
 
     n_bandwidths: int = N_BANDWIDTHS
 

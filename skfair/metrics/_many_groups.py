@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
@@ -21,7 +21,7 @@ from scipy.special import ndtr, ndtri
 
 from skfair._rows import Rows
 from skfair._utils._arrays import Bools, Floats, quotients
-from skfair._utils._text import listed, shown
+from skfair._utils._text import shown
 from skfair._utils._validation import check_flag, check_real
 from skfair._utils._warnings import warn_user
 from skfair.groups import by_plain_label, with_labels
@@ -47,6 +47,7 @@ from skfair.metrics._quantiles import (
     with_values,
 )
 from skfair.metrics._strata import Multistratum
+from skfair.metrics._undefined import describe_left_out, why_none_compared
 from skfair.statistics import CountTable
 
 GroupWeights: TypeAlias = (
@@ -102,13 +103,7 @@ def find_gaps(statistic: Rows, group_weights: GroupWeights) -> GroupGaps:
     smallest = max(statistic.min_group_size, 1)
     compared = statistic.counts >= smallest
     weights = np.where(compared, weights, 0.0)
-    reason = ""
-    if len(statistic.labels) < 2:
-        reason = f"there must be at least two groups, got {list(statistic.labels)}"
-    elif compared.sum() < 2:
-        reason = f"fewer than two groups have {smallest} rows that count"
-    elif weights.sum() == 0:
-        reason = "all groups with rows have weight 0"
+    reason = why_none_compared(statistic.labels, compared, weights, smallest)
     small = [statistic.labels[i] for i in np.flatnonzero(~compared)]
     left_out = describe_left_out(small, statistic.n_groups, smallest)
     if reason:
@@ -153,20 +148,6 @@ def weigh_groups(statistic: Rows, group_weights: GroupWeights) -> tuple[Rows, Fl
             statistic = statistic.with_groups(groups)
         group_weights = [by_label[label] for label in statistic.labels]
     return statistic, check_group_weights(group_weights, statistic.labels)
-
-
-def describe_left_out(
-    labels: Sequence[Hashable], n_groups: int, smallest: int, which: str = " that count"
-) -> str:
-    """Return the number and names of the groups left out; "" if there are none.
-
-    `which` says which of their rows are too few.
-    """
-    if not labels:
-        return ""
-    named = listed([repr(label) for label in labels])
-    rows = "no rows" if smallest == 1 else f"fewer than {smallest} rows"
-    return f"{len(labels)} of {n_groups} groups have {rows}{which} ({named})"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,8 +16,8 @@ from skfair._utils._arrays import Bools, Floats, Integers
 from skfair._utils._validation import Scale, check_choice, check_integer, check_real
 from skfair.metrics._anytime import gap_variance, largest_gap_end, two_means
 from skfair.metrics._distributions import (
+    CurveOfScores,
     GapOfDistributions,
-    MetricOfScores,
     with_fixed_ends,
 )
 from skfair.metrics._inputs import Multigroup
@@ -448,11 +448,10 @@ def _combine_steps(
     return merge_steps(epsilons, combine_numbers([*heights], weights))
 
 
-class MCDPCurve(MetricOfScores):
+class MCDPCurve(CurveOfScores):
     """MCDP of every epsilon: a step function in place of a number."""
 
     name = "mcdp_curve"
-    takes_classes = False
 
     @property
     def undefined(self) -> tuple[Floats, Floats]:

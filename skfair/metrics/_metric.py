@@ -9,7 +9,7 @@ From a call to its number, always downwards::
       -> Metric.check                what this metric asks of labels and scores: once
       -> Metric.count                what is known of one stratum and class
       -> Metric.why_undefined        nan, with a reason, or
-      -> Metric.locate               the largest gap, its groups and its place
+      -> Metric.decide               the largest gap, and whether few rows decide it
 
 A test reads `gaps` of permuted rows, an interval `noise`, of the same statistic.
 """
@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import (
@@ -31,7 +31,6 @@ from typing import (
     get_args,
 )
 
-import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 
@@ -40,13 +39,13 @@ from skfair._utils._arrays import Integers
 from skfair._utils._text import counted, listed
 from skfair._utils._validation import TAKES_ANY, check_choice, check_shape
 from skfair._utils._warnings import warn_user
-from skfair.groups import why_undefined
 from skfair.metrics._inputs import (
-    ADVICE,
+    FEW_ROWS,
     MANY_NUMBERS,
     Multigroup,
-    check_groups_of_numbers,
+    advise_on_few_rows,
     read,
+    refuse_groups_of_numbers,
 )
 from skfair.metrics._pairs import Located, PairGaps
 from skfair.metrics._quantiles import (
@@ -60,9 +59,14 @@ from skfair.metrics._strata import (
     Multistratum,
     Stratum,
     combine_numbers,
-    describe_strata,
     split_columns,
     split_strata,
+)
+from skfair.metrics._undefined import (
+    ADVICE,
+    describe_strata,
+    join_reasons,
+    why_undefined,
 )
 
 #: Rows among which groups can be exchanged where there is no disparity.
@@ -79,6 +83,8 @@ class Estimate(NamedTuple):
     message: str = ""
     #: Whether the groups can be compared.
     defined: bool = True
+    #: Groups of few rows that decide the value; "" if there are none.
+    few: str = ""
 
 
 def undefined(
@@ -142,6 +148,11 @@ class Metric(ABC):
         return self.name
 
     @property
+    def title(self) -> str:
+        """Name of the metric, with the rows that count, at the start of a message."""
+        return f"{self.name}, {self.rows_counted}," if self.rows_counted else self.name
+
+    @property
     def options(self) -> dict[str, Any]:
         """Options by name."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
@@ -178,6 +189,10 @@ class Metric(ABC):
     @abstractmethod
     def value(self, statistic: Any) -> Any:
         """Find the value of a statistic whose groups can be compared."""
+
+    def decide(self, statistic: Any) -> tuple[Any, str]:
+        """Find the value, and which of the groups that decide it have few rows."""
+        return self.value(statistic), ""
 
     def combine(self, values: Sequence[Any], weights: Sequence[float] | None) -> Any:
         """Combine the values of strata: the largest, or their mean by weight."""
@@ -242,7 +257,11 @@ class Metric(ABC):
         estimate = self.estimate(rows)
         if estimate.defined:
             self.advise(rows)
-        return self.told(estimate)
+        value = self.told(estimate)
+        if estimate.few:
+            few = f"{self.title} is {value:.3g}, decided by few rows: {estimate.few}."
+            warn_user(few + advise_on_few_rows(rows.labels, rows.grouped().counts))
+        return value
 
     def read(
         self,
@@ -252,6 +271,7 @@ class Metric(ABC):
         control_features: Any = None,
         sample_weight: Any = None,
         counts: Any = None,
+        clusters: Any = None,
         *,
         takes_bins: bool = False,
     ) -> Rows:
@@ -263,7 +283,7 @@ class Metric(ABC):
             f": call {self.name}({', '.join(self.inputs)}, sensitive_features=groups), "
             f"with None as {self.inputs[0]} if there are no true labels"
         )
-        columns = sensitive_features, control_features, sample_weight, counts
+        columns = sensitive_features, control_features, sample_weight, counts, clusters
         rows = read(y_true, y_pred, *columns, name=self.inputs[1], usage=usage)
         if rows.n_bins and not takes_bins:
             raise TypeError(
@@ -274,7 +294,7 @@ class Metric(ABC):
         if rows.n_groups >= MANY_NUMBERS and not self.leaves_groups_out:
             sizes = rows.counts
             if sizes.min() >= max(rows.groups.min_group_size, 1):
-                check_groups_of_numbers(self.name, rows.labels, sizes)
+                refuse_groups_of_numbers(rows.labels, sizes)
         return rows
 
     def tabulate(
@@ -362,7 +382,14 @@ class Metric(ABC):
         if self.multistratum == "weighted":
             weights = [stratum.weight for stratum, _ in found]
         value = self.combine([estimate.value for _, estimate in found], weights)
-        return Estimate(value, text, f"{self.name} {text}." if text else "")
+        decides = self.multistratum == "weighted"
+        few = [
+            f"{estimate.few} in stratum {stratum.label!r}"
+            for stratum, estimate in found
+            if estimate.few and (decides or estimate.value == value)
+        ]
+        message = f"{self.name} {text}." if text else ""
+        return Estimate(value, text, message, few=listed(few) if few else "")
 
     def count(self, part: Rows) -> Any:
         """Count checked rows of one stratum and class."""
@@ -381,12 +408,15 @@ class Metric(ABC):
         refused = self.refuse(statistic)
         if refused is not None:
             return refused
-        return Estimate(self.value(self.scaled(statistic)))
+        value, few = self.decide(self.scaled(statistic))
+        return Estimate(value, few=few)
 
     def observe(self, part: Rows) -> Observed:
         """Count checked rows, with what the noise depends on."""
         statistic = self.count_once(part)
-        return Observed(statistic, statistic.effective_sizes)
+        if part.cluster is None:
+            return Observed(statistic, statistic.effective_sizes)
+        return Observed(statistic, self.select(part).grouped().effective_sizes)
 
     def condense(self, part: Rows) -> Rows:
         """Count checked rows in the cells that a monitor keeps and adds up."""
@@ -420,8 +450,7 @@ class Metric(ABC):
         reason, advice = self.why_undefined(statistic)
         if not reason:
             return None
-        whose = f", {self.rows_counted}," if self.rows_counted else ""
-        return undefined(f"{self.name}{whose}", reason, advice, self.undefined)
+        return undefined(self.title, reason, advice, self.undefined)
 
     def pair_and_place(self, statistic: Any) -> tuple[Any, Any]:
         """Labels of the groups that have the value, and where they have it."""
@@ -455,9 +484,31 @@ class MetricOfPairs(Metric):
         """Find the largest gap, between which groups it is, and where."""
         raise NotImplementedError(f"{self.name} has no place.")
 
+    def find_pair(self, statistic: Any) -> Located:
+        """Find the largest gap, and between which groups it is."""
+        return self.locate(statistic)
+
     def value(self, statistic: Any) -> Any:
         """Find the value of a statistic whose groups can be compared."""
-        return self.locate(statistic).value
+        return self.find_pair(statistic).value
+
+    def decide(self, statistic: Any) -> tuple[Any, str]:
+        """Find the value, and which of the two groups that decide it have few rows."""
+        located = self.find_pair(statistic)
+        sizes, which = self.rows_compared(statistic, located)
+        # Who sets a least size has said how many rows are enough.
+        if statistic.min_group_size > 1 or sizes.min() >= FEW_ROWS:
+            return located.value, ""
+        few = [
+            f"{statistic.labels[i]!r} has {counted(sizes[i], 'row')}{which}"
+            for i in dict.fromkeys(located.pair)
+            if i is not None and sizes[i] < FEW_ROWS
+        ]
+        return located.value, listed(few) if few and located.value else ""
+
+    def rows_compared(self, statistic: Any, located: Located) -> tuple[Integers, str]:
+        """Return how many rows of each group a located gap comes from, and which."""
+        return statistic.counts, ""
 
     def pair_and_place(self, statistic: Any) -> tuple[Any, Any]:
         """Labels of the groups that have the value, and where they have it."""
@@ -470,37 +521,11 @@ class MetricOfPairs(Metric):
         return pair, None if math.isnan(located.score) else located.score
 
 
-def join_reasons(*reasons: str) -> str:
-    """Join the reasons that there are."""
-    return "; ".join(reason for reason in reasons if reason)
-
-
 def in_stratum(parts: Sequence[Rows], stratum: Stratum) -> list[Rows]:
     """Take the rows of a stratum, of groups that can be compared, from each part."""
     assert stratum.groups is not None
     own = [replace(part[stratum.rows], groups=stratum.groups) for part in parts]
     return [replace(part, strata=None) for part in own]
-
-
-def lacks_labels(
-    labels: Sequence[Hashable],
-    classes: Sequence[Hashable],
-    label_counts: Integers,
-    min_group_size: int,
-) -> tuple[str, str]:
-    """Say which groups have too few rows of a true label, and what to do; "" if none.
-
-    `label_counts` has shape (n_groups, n_classes).
-    """
-    smallest = max(min_group_size, 1)
-    few = [
-        f"{labels[i]!r} has {counted(label_counts[i, j], 'row')} of {classes[j]!r}"
-        for i, j in np.argwhere(label_counts < smallest)
-    ]
-    if not few:
-        return "", ""
-    needed = f"each group needs at least {counted(smallest, 'row')} of each true label"
-    return f"{needed}, but {listed(few)}", ADVICE
 
 
 Function = TypeVar("Function", bound=Callable[..., Any])

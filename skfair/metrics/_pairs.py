@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from skfair._rows import Rows
 from skfair._utils._arrays import Floats, Integers, quotients
-from skfair.metrics._inputs import Multigroup, check_multigroup
+from skfair.metrics._inputs import Multigroup
 from skfair.statistics._distributions import Distributions, Gap, gap_between
 
 #: A number for the difference of two CDFs, larger where its absolute value is larger.
@@ -105,7 +105,6 @@ def compared_groups(
     n_groups: int, multigroup: Multigroup
 ) -> tuple[Integers, Integers | None]:
     """Positions of the groups that are compared: all pairs, or each with everyone."""
-    check_multigroup(multigroup)
     if multigroup == "pooled":
         return np.arange(n_groups), None
     if n_groups > MAX_PAIRWISE:

@@ -101,6 +101,7 @@ def permutation_test(
     n_permutations: int = 999,
     sample_weight: ArrayLike | None = None,
     counts: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
     verbose: int = 0,
@@ -152,6 +153,9 @@ default=None
         Non-negative sample weights. They stay with the row's score.
     counts : array-like of shape (n_samples,), default=None
         How many people each row stands for; by default one.
+    clusters : array-like of shape (n_samples,), default=None
+        Person of each row, where people have several, of one group and one stratum
+        each: visits, loans, months. Groups are permuted among whole people.
     random_state : int, RandomState instance or None, default=None
         Seed of the permutations.
     n_jobs : int, default=None
@@ -258,7 +262,7 @@ default=None
     metric = as_metric(metric, **options)
     n_permutations = check_integer("n_permutations", n_permutations, 1)
     generator = check_seed(random_state)
-    columns = sensitive_features, control_features, sample_weight, counts
+    columns = sensitive_features, control_features, sample_weight, counts, clusters
     observed, sample = evaluated(metric, y_true, y_score, *columns)
     return permute(
         sample,
@@ -545,17 +549,16 @@ def permuted_parts(within: Any, metric: Metric, rows: Rows) -> list[Integers]:
         if metric.exchangeable == "same true label":
             within = rows.y_true
         elif metric.exchangeable == "similar scores":
-            within = score_cells(rows)
+            within = score_cells(rows.averaged())
         elif metric.exchangeable == "unknown" and rows.y_true is not None:
             warn_of_errors(metric.name)
         if people.strata is not None:
             strata = [(people.strata.codes[positions], people.strata.labels)]
     if within is not None:
         values = check_strata(within, len(rows))
-        if rows.cluster is not None:
-            values = values[rows.first_of_people]
-        values = values[positions]
-        strata.append(encode_column(values, "raise", None, "within"))
+        codes, _ = encode_column(values, "raise", None, "within")
+        codes = rows.encode_people(codes)[positions]
+        strata.append((codes, tuple(range(codes.max(initial=-1) + 1))))
     if not strata:
         return [positions]
     codes, _ = intersect(strata)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skfair._rows import Rows
-from skfair._utils._arrays import Bools, Floats, quotients
+from skfair._utils._arrays import Bools, Floats, Integers, quotients
 from skfair._utils._text import shown
 from skfair._utils._validation import (
     LARGEST_NUMBER,
@@ -30,7 +30,7 @@ from skfair._utils._warnings import warn_of_means
 from skfair.groups import Groups
 from skfair.metrics._bands import bound_largest
 from skfair.metrics._inputs import Multigroup, has_text, positive_rows
-from skfair.metrics._metric import MetricOfPairs, evaluates, lacks_labels
+from skfair.metrics._metric import MetricOfPairs, evaluates
 from skfair.metrics._pairs import (
     Located,
     Numbers,
@@ -48,6 +48,7 @@ from skfair.metrics._quantiles import (
     shares_of_groups,
 )
 from skfair.metrics._strata import Multistratum
+from skfair.metrics._undefined import lacks_labels
 from skfair.statistics import CountTable
 from skfair.statistics._distributions import Gap
 from skfair.statistics._labels import (
@@ -430,6 +431,14 @@ class EqualizedOdds(DifferenceOfNumbers):
         counts, smallest = statistic.label_counts[:, true], statistic.min_group_size
         return lacks_labels(statistic.labels, classes, counts, smallest)
 
+    def rows_compared(self, statistic: Any, located: Located) -> tuple[Integers, str]:
+        """Return how many rows of each group a located gap comes from, and which."""
+        if located.cell is None:
+            return super().rows_compared(statistic, located)
+        true = located.cell[0]
+        which = f" of the true label {statistic.classes[true]!r}"
+        return statistic.label_counts[:, true], which
+
     def numbers(self, statistic: Any) -> Numbers:
         """Rates of predictions in a cell for each true and predicted class.
 
@@ -474,7 +483,7 @@ class EqualizedOdds(DifferenceOfNumbers):
         """Count checked rows, with the effective number of each group and class."""
         part = self.select(part)
         statistic = self.collect(part)
-        if part.weight is None:
+        if part.weight is None and part.cluster is None:
             return Observed(statistic, statistic.label_counts.astype(np.float64))
         codes, n_classes = part.groups.codes, len(part.classes)
         cells = np.where(codes < 0, -1, codes * np.intp(n_classes) + part.y_true)

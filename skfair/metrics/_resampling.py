@@ -170,6 +170,7 @@ def bootstrap_interval(
     n_resamples: int = 999,
     sample_weight: ArrayLike | None = None,
     counts: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
     verbose: int = 0,
@@ -207,6 +208,10 @@ default=None
         Non-negative sample weights; a row is drawn together with its weight.
     counts : array-like of shape (n_samples,), default=None
         How many people each row stands for; by default one.
+    clusters : array-like of shape (n_samples,), default=None
+        Person of each row, where people have several: visits, loans, months. People are
+        drawn with all their rows. All rows of a person must have the same group and
+        stratum.
     random_state : int, RandomState instance or None, default=None
         Seed of the resampling.
     n_jobs : int, default=None
@@ -279,7 +284,7 @@ default=None
     n_resamples = check_integer("n_resamples", n_resamples, 1)
     level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
     generator = check_seed(random_state)
-    columns = sensitive_features, control_features, sample_weight, counts
+    columns = sensitive_features, control_features, sample_weight, counts, clusters
     observed, sample = evaluated(metric, y_true, y_score, *columns)
     return resample(
         sample,
@@ -324,7 +329,7 @@ def evaluated(
 ) -> tuple[float, Sample]:
     """Evaluate a metric, and return its value with the rows that can be drawn.
 
-    `columns` are the groups, strata, weights and counts of rows.
+    `columns` are the groups, strata, weights, counts and people of rows.
     """
     takes_bins = metric.compares_distributions
     rows = metric.read(y_true, y_score, *columns, takes_bins=takes_bins)

@@ -607,7 +607,7 @@ def response_method_for(
         return response_method
     if metric.inputs[1] != "y_score" and not _decides(metric):
         return "predict"
-    scale = metric.options.get("scale", "probability")
+    scale = metric.options.get("scale", getattr(metric, "scale", "probability"))
     return "predict_proba" if scale == "probability" else RANKED_METHODS
 
 

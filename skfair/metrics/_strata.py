@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from skfair._rows import Rows
 from skfair._utils._arrays import Floats, Integers
-from skfair._utils._text import counted, listed
+from skfair._utils._text import counted
 from skfair._utils._validation import (
     Scale,
     as_array,
@@ -22,11 +22,10 @@ from skfair._utils._validation import (
 )
 from skfair.groups import (
     Groups,
-    comparable_groups,
     rows_by_code,
-    why_undefined,
     with_labels,
 )
+from skfair.metrics._undefined import comparable_groups, why_undefined
 
 Multistratum = Literal["max", "weighted"]
 
@@ -77,7 +76,7 @@ def split_strata(
         parts.append(stratum)
     if leaves_groups_out:
         return parts, None
-    sizes = rows[counting].counts
+    sizes = np.sum([stratum.sizes for stratum in parts], axis=0)
     return parts, why_undefined(groups.labels, sizes, groups.min_group_size)
 
 
@@ -104,20 +103,6 @@ def combine_numbers(values: Sequence[Any], weights: Sequence[float] | None) -> A
     else:
         combined = np.average(values, axis=0, weights=weights)
     return float(combined) if np.ndim(combined) == 0 else combined
-
-
-def describe_strata(reasons: Mapping[Hashable, str], *, undefined: bool) -> str:
-    """Name the strata that are left out, or groups of them, with the reason of each.
-
-    The reason is "" for a stratum of which nothing is left out.
-    """
-    texts = [f"{label!r} ({reason})" for label, reason in reasons.items() if reason]
-    if undefined:
-        why = f": {listed(texts)}" if texts else ""
-        return f"no stratum has two groups that can be compared{why}"
-    if not texts:
-        return ""
-    return f"leaves out strata, or groups within strata: {listed(texts)}"
 
 
 def split_columns(rows: Rows, name: str, scale: Scale, hint: str = "") -> list[Rows]:

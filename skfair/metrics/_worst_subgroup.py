@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
@@ -20,9 +20,13 @@ from skfair._utils._arrays import Bools, Floats, Integers
 from skfair._utils._results import TableResult
 from skfair._utils._text import all_digits
 from skfair._utils._validation import (
+    LARGEST_NUMBER,
     Scale,
+    as_array,
     check_choice,
     check_integer,
+    check_length,
+    check_numbers,
     check_y_true,
     scores_on,
 )
@@ -41,10 +45,17 @@ from skfair.metrics._inputs import (
 )
 from skfair.metrics._metric import undefined
 from skfair.metrics._resampling import check_seed, exact_pvalue
-from skfair.metrics._strata import describe_strata, split_strata
+from skfair.metrics._strata import split_strata
+from skfair.metrics._subgroup_search import (
+    Entries,
+    Subgroup,
+    compare_with_others,
+    largest_value,
+    rows_by_score,
+    search_subgroups,
+)
+from skfair.metrics._undefined import describe_strata
 
-#: More than the rounding of a difference of two shares.
-_ROUNDING = 1e-12
 #: A numeric column with more values than this needs bins.
 _MAX_VALUES = 20
 
@@ -56,8 +67,9 @@ class WorstSubgroupResult(TableResult):
     Attributes
     ----------
     value : float
-        Largest absolute difference between a subgroup and everyone else, in [0, 1]. nan
-        if no subgroup can be compared.
+        Largest absolute difference between a subgroup and everyone else, in [0, 1], or
+        in the unit of the numbers of a `quality` of the user's own. nan if no subgroup
+        can be compared.
     subgroup : str
         The subgroup, as text; "" if there is none.
     pvalue : float in (0, 1]
@@ -85,11 +97,11 @@ class WorstSubgroupResult(TableResult):
 
 def worst_subgroup(
     y_true: ArrayLike | None,
-    y_score: ArrayLike,
+    y_score: ArrayLike | None,
     *,
     sensitive_features: Any,
     control_features: Any = None,
-    quality: Literal["mcdp"] | Quality = "mcdp",
+    quality: Literal["mcdp"] | Quality | ArrayLike = "mcdp",
     scale: Scale = "probability",
     pos_label: Any = None,
     bins: Mapping[Any, Sequence[float]] | None = None,
@@ -112,9 +124,10 @@ def worst_subgroup(
     ----------
     y_true : array-like of shape (n_samples,) or None
         True labels, where the quality needs them.
-    y_score : array-like of shape (n_samples,)
+    y_score : array-like of shape (n_samples,), or None
         Probabilities of the positive class for "mcdp", or any finite numbers with
-        ``scale="rank"``; predicted labels otherwise.
+        ``scale="rank"``; predicted labels otherwise, and whatever a callable `quality`
+        takes. None where `quality` is an array.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
 or Groups
         Columns whose values are combined. Missing values raise ValueError, unless a
@@ -125,9 +138,13 @@ default=None
         subgroups are compared with all other rows; the value is the largest over
         strata. Strata without a subgroup are left out, with a warning that names them.
     quality : {"mcdp", "selection_rate", "true_positive_rate", \
-"false_positive_rate", "accuracy", "error_rate"} or callable, default="mcdp"
+"false_positive_rate", "accuracy", "error_rate"}, callable, or array-like of shape \
+(n_samples,), default="mcdp"
         What is compared: "mcdp" is the largest difference, over all thresholds,
-        between the shares of scores above it. The others are rates, see `max_gap`.
+        between the shares of scores above it. The other names are rates, see `max_gap`.
+        An array has a number for each row, such as its log-loss, and a callable
+        ``quality(y_true, y_score)`` returns one, or a tuple of that and of a mask of
+        the rows that count: means of these numbers are compared.
     scale : {"probability", "rank"}, default="probability"
         ``"rank"`` is for scores of "mcdp" that are no probabilities, such as predicted
         numbers or their errors. Ranks do not change the value, and thresholds of the
@@ -162,6 +179,7 @@ default=None
         conjunction: ``stratum``, if there are strata, ``n_rows``, ``rate`` and
         ``rate_of_others``, ``difference`` of the two, ``pvalue``. For "mcdp" the rates
         are shares of scores above ``score``, the threshold at which they differ most.
+        Of an array or a callable the columns are ``mean`` and ``mean_of_others``.
         A subgroup that can be described in several ways has
         one row, with the fewest conditions.
 
@@ -171,7 +189,7 @@ default=None
         If an argument is missing, or of a kind that is not taken.
     ValueError
         If a numeric column has many values and no bins, if bins do not increase or
-        name no column, and on invalid scores, labels, lengths or parameters.
+        name no column, and on invalid scores, labels, numbers, lengths or parameters.
 
     Warns
     -----
@@ -181,7 +199,7 @@ default=None
     See Also
     --------
     max_gap : Largest distance of an intersection from the average.
-    top_groups : Intersections that differ, at a given false discovery rate.
+    cvar_fairness_report : Intersections chosen before, with a p-value of each.
 
     Notes
     -----
@@ -214,6 +232,16 @@ default=None
     ... )
     >>> result.subgroup, round(result.value, 2), result.pvalue
     ('sex = F and race = b', 0.43, 0.01)
+
+    For whom is the model worst? Any loss is compared, here the absolute error:
+
+    >>> y_true = rng.random(1000) < 0.5
+    >>> result = worst_subgroup(
+    ...     y_true, y_score, sensitive_features=people, random_state=0,
+    ...     quality=lambda y_true, y_score: abs(y_true - y_score),
+    ... )
+    >>> result.pvalue > 0.05
+    True
     """
     warn_if_reordered(
         y_true=y_true,
@@ -225,20 +253,22 @@ default=None
     n_subgroups = check_integer("n_subgroups", n_subgroups, 1)
     n_permutations = check_integer("n_permutations", n_permutations, 0)
     generator = check_seed(random_state)
-    scores, counts = _scores(y_true, y_score, quality, pos_label, scale)
+    compared = _read_quality(y_true, y_score, quality, pos_label, scale)
+    counts = compared.counts
     columns = _columns(sensitive_features, bins, len(counts))
     if isinstance(sensitive_features, Groups):
         counts &= sensitive_features.codes >= 0
         min_group_size = max(min_group_size, sensitive_features.min_group_size)
     codes = np.array([column_codes for _, column_codes, *_ in columns])
     rows_of, reasons = _rows_of_strata(counts, control_features)
+    numbers, of_means = compared.numbers, compared.of_means
     parts = {
-        label: rows_by_score(scores[rows], codes[:, rows])
+        label: rows_by_score(numbers[rows], codes[:, rows], of_means=of_means)
         for label, rows in rows_of.items()
     }
     entries = {label: entries_of(cells) for label, (cells, entries_of) in parts.items()}
     best = {
-        label: _search_subgroups(part, min_group_size, n_subgroups)
+        label: search_subgroups(part, min_group_size, n_subgroups)
         for label, part in entries.items()
     }
     reasons |= {
@@ -247,37 +277,40 @@ default=None
         for label, part in entries.items()
         if not best[label]
     }
-    text = ""
-    if control_features is not None:
-        text = describe_strata(reasons, undefined=not any(best.values()))
-        if not any(best.values()):
-            text = undefined("worst_subgroup", text).message
-        elif text:
-            text = f"worst_subgroup {text}."
-    elif reasons:
-        text = undefined("worst_subgroup", reasons[None]).message
-    if text:
-        warn_user(text, UndefinedMetricWarning)
+    _warn_of_strata(reasons, best)
+    searched = [part for label, part in parts.items() if best[label]]
     null = np.full(n_permutations, np.nan)
-    if any(best.values()) and n_permutations:
-        searched = [part for label, part in parts.items() if best[label]]
-        tasks = (
-            delayed(_largest_value)(
-                [
-                    entries_of(generator.permutation(cells))
-                    for cells, entries_of in searched
-                ],
-                min_group_size,
-            )
+    if searched and n_permutations:
+        permuted = (
+            [entries_of(generator.permutation(cells)) for cells, entries_of in searched]
             for _ in range(n_permutations)
         )
+        search = delayed(largest_value)
+        tasks = (search(strata, min_group_size) for strata in permuted)
         null = np.array(Parallel(n_jobs=n_jobs, verbose=verbose)(tasks))
     subgroups = [
         (label, subgroup) for label, several in best.items() for subgroup in several
     ]
     subgroups = sorted(subgroups, key=lambda pair: -pair[1].value)[:n_subgroups]
-    result = _result(subgroups, entries, columns, null, quality)
+    result = _result(subgroups, entries, columns, null, compared)
     return result if control_features is None else _with_strata(result, subgroups)
+
+
+def _warn_of_strata(
+    reasons: Mapping[Hashable, str], best: Mapping[Hashable, list[Subgroup]]
+) -> None:
+    """Warn of strata without subgroups, or that there is no subgroup at all."""
+    found = any(best.values())
+    if None in best:  # all rows, without strata
+        text = "" if found else undefined("worst_subgroup", reasons[None]).message
+    else:
+        text = describe_strata(reasons, undefined=not found)
+        if not found:
+            text = undefined("worst_subgroup", text).message
+        elif text:
+            text = f"worst_subgroup {text}."
+    if text:
+        warn_user(text, UndefinedMetricWarning)
 
 
 def _with_strata(
@@ -308,31 +341,78 @@ def _rows_of_strata(
 Column: TypeAlias = tuple[str, NDArray[np.integer], tuple[Any, ...], tuple[str, ...]]
 
 
-def _scores(
+class _Compared(NamedTuple):
+    """Numbers of rows whose distributions, or means, are compared."""
+
+    #: Scores, or numbers in [0, 1].
+    numbers: Floats
+    #: Which rows count.
+    counts: Bools
+    #: Whether means are compared, in place of distributions.
+    of_means: bool
+    #: Names of the columns of the table, that of all others last.
+    names: tuple[str, str] = ("rate", "rate_of_others")
+    #: A number of the user is `origin` plus `unit` times that in [0, 1].
+    origin: float = 0.0
+    unit: float = 1.0
+
+
+def _read_quality(
     y_true: ArrayLike | None,
-    response: ArrayLike,
+    response: Any,
     quality: Any,
     pos_label: Any,
     scale: Scale,
-) -> tuple[Floats, Bools]:
-    """Scores, or outcomes as scores of 0 and 1, and which rows count.
-
-    The CDFs of outcomes differ at 0 only, by the difference of the rates.
-    """
-    if not callable(quality):
+) -> _Compared:
+    """Check what is compared, and return scores, outcomes or numbers of rows."""
+    if isinstance(quality, str):
         check_choice("quality", quality, ("mcdp", *get_args(QualityName)))
     check_choice("scale", scale, get_args(Scale))
-    if quality == "mcdp":
+    if isinstance(quality, str) and quality == "mcdp":
         scores = scores_on(scale, response, "y_score")
         check_y_true(y_true, scores, scale)
-        return scores, np.ones(len(scores), dtype=bool)
+        return _Compared(scores, np.ones(len(scores), dtype=bool), of_means=False)
     if scale != "probability":
         raise ValueError(
             f"scale must be 'probability' unless quality is 'mcdp', got {scale!r}."
         )
-    outcomes, mask = outcomes_of(y_true, response, quality, pos_label)
+    if not isinstance(quality, str):
+        return _read_numbers(y_true, response, quality)
+    rate: Any = quality
+    outcomes, mask = outcomes_of(y_true, response, rate, pos_label)
     counts = np.ones(len(outcomes), dtype=bool) if mask is None else mask
-    return outcomes.astype(np.float64), counts
+    return _Compared(outcomes.astype(np.float64), counts, of_means=True)
+
+
+def _read_numbers(
+    y_true: ArrayLike | None, response: ArrayLike | None, quality: Any
+) -> _Compared:
+    """Check an array of numbers, or what a callable returns, and move it to [0, 1]."""
+    given = {"y_true": y_true, "y_score": response}
+    columns = {
+        name: None if values is None else as_array(values, name)
+        for name, values in given.items()
+    }
+    name, mask = "quality", None
+    if callable(quality):
+        name = f"quality ({getattr(quality, '__name__', repr(quality))})"
+        quality = quality(*columns.values())
+        if isinstance(quality, tuple):
+            quality, mask = quality
+    numbers = check_numbers(quality, name, LARGEST_NUMBER)
+    for column, values in columns.items():
+        if values is not None:
+            check_length(column, len(values), len(numbers))
+    counts = np.ones(len(numbers), dtype=bool)
+    if mask is not None:
+        counts = check_numbers(mask, f"the mask of {name}") > 0
+        check_length(f"the mask of {name}", len(counts), len(numbers))
+    low, high = 0.0, 0.0
+    if counts.any():
+        low, high = float(numbers[counts].min()), float(numbers[counts].max())
+    unit = high - low or 1.0
+    moved = np.where(counts, (numbers - low) / unit, 0.0)
+    return _Compared(moved, counts, True, ("mean", "mean_of_others"), low, unit)
 
 
 def _columns(data: Any, bins: Any, n_samples: int) -> list[Column]:
@@ -431,243 +511,31 @@ def _result(
     entries: Mapping[Hashable, Entries],
     columns: list[Column],
     null: Floats,
-    quality: Any,
+    compared: _Compared,
 ) -> WorstSubgroupResult:
     """Describe the subgroups, with p-values that pay for the search."""
-    is_rate = quality != "mcdp"
-    names = ["n_rows", "score", "rate", "rate_of_others", "difference", "pvalue"]
-    if is_rate:
-        names.remove("score")
+    origin, unit = compared.origin, compared.unit
+    names = ["n_rows", "score", *compared.names, "difference", "pvalue"]
     lines, texts, conditions = [], [], []
     for stratum, subgroup in subgroups:
         chosen = [(columns[column], code) for column, code in subgroup.conditions]
         texts.append(" and ".join(texts_of[code] for (*_, texts_of), code in chosen))
         conditions.append({name: values[code] for (name, _, values, _), code in chosen})
         pvalue = exact_pvalue(subgroup.value, null) if len(null) else math.nan
-        compared = _compare_with_others(subgroup, entries[stratum], is_rate=is_rate)
-        lines.append({**compared, "pvalue": pvalue})
+        score, own, others = compare_with_others(subgroup, entries[stratum])
+        own, others = origin + unit * own, origin + unit * others
+        difference = own - others
+        lines.append((subgroup.size, score, own, others, difference, pvalue))
     table = pd.DataFrame(lines, pd.Index(texts, name="subgroup", dtype=object), names)
     types = {name: "int64" if name == "n_rows" else "float64" for name in names}
     table = table.astype(types)  # also without rows
+    if any(part.of_means for part in entries.values()):
+        table = table.drop(columns="score")
     return WorstSubgroupResult(
-        subgroups[0][1].value if subgroups else math.nan,
+        unit * subgroups[0][1].value if subgroups else math.nan,
         texts[0] if subgroups else "",
         float(table["pvalue"].iloc[0]) if subgroups else math.nan,
         tuple(conditions),
         table,
-        null,
+        unit * null,
     )
-
-
-class Entries(NamedTuple):
-    """Rows in the order of scores; those of one score and cell may be one entry."""
-
-    scores: Floats
-    weights: Integers  # number of rows
-    below: Integers  # rows of the whole table with a lower score
-    through: Integers  # rows with at most this score
-    codes: NDArray[np.integer]  # of shape (n_columns, n_entries)
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows of all entries."""
-        return int(self.through[-1]) if len(self.through) else 0
-
-
-def rows_by_score(
-    scores: Floats, codes: NDArray[np.integer]
-) -> tuple[Integers, Callable[[Integers], Entries]]:
-    """Sort the rows by score once for all permutations.
-
-    Returns the cell of each row in that order, a cell being an intersection of all
-    columns, and what makes entries from any order of the cells.
-    """
-    order = np.argsort(scores, kind="stable")
-    distinct, score_codes = np.unique(scores[order], return_inverse=True)
-    cells = np.zeros(len(scores), dtype=np.intp)
-    for column in codes:
-        pair = cells * (int(column.max(initial=0)) + 1) + column
-        cells = np.unique(pair, return_inverse=True)[1]
-    first = np.unique(cells, return_index=True)[1]
-    n_cells = len(first)
-    through = np.cumsum(np.bincount(score_codes, minlength=len(distinct)))
-    before = np.append(0, through)
-
-    def entries_of(cells: Integers) -> Entries:
-        """Join rows of the same score and cell where that makes them fewer."""
-        at, weights = score_codes, np.ones(len(cells), dtype=np.intp)
-        if len(distinct) * n_cells < len(cells):
-            counts = np.bincount(score_codes * n_cells + cells)
-            keys = np.flatnonzero(counts)
-            weights = counts[keys]
-            at, cells = np.divmod(keys, n_cells)
-        columns = codes[:, first][:, cells]
-        return Entries(distinct[at], weights, before[at], through[at], columns)
-
-    return cells[order], entries_of
-
-
-class Subgroup(NamedTuple):
-    """A conjunction, pairs of column and code, and how far it is from all others."""
-
-    value: float
-    conditions: tuple[tuple[int, int], ...]
-    entries: Integers  # positions, in the order of scores
-    size: int
-    bound: float  # of the values of its refinements
-
-
-def _largest_value(strata: Sequence[Entries], min_size: int) -> float:
-    """Largest value of any subgroup of any stratum, each of which has one."""
-    return max(_search_subgroups(entries, min_size, 1)[0].value for entries in strata)
-
-
-def _search_subgroups(entries: Entries, min_size: int, n_best: int) -> list[Subgroup]:
-    """Subgroups of the largest values, the largest first, by branch and bound.
-
-    A conjunction is refined by later columns only, so that each is met once.
-    """
-    best: list[Subgroup] = []
-    n_rows, n_columns = entries.n_rows, len(entries.codes)
-    everyone = np.arange(len(entries.weights))
-    stack = [Subgroup(0, (), everyone, n_rows, math.inf)]
-    while stack:
-        parent = stack.pop()
-        if len(best) == n_best and parent.bound < best[-1].value - _ROUNDING:
-            continue
-        first = parent.conditions[-1][0] + 1 if parent.conditions else 0
-        children = []
-        for column in range(first, n_columns):
-            for child in _refine(parent, column, entries, min_size):
-                # The complement needs rows, too; it grows with each refinement.
-                if n_rows - child.size >= min_size:
-                    _keep(child, best, n_best)
-                if column < n_columns - 1:
-                    children.append(child)
-        stack += sorted(children, key=lambda child: child.bound)
-    return best
-
-
-def _refine(
-    parent: Subgroup, column: int, entries: Entries, min_size: int
-) -> list[Subgroup]:
-    """Subgroups of a subgroup by the values of one column, if they have enough rows."""
-    chosen = parent.entries
-    codes = entries.codes[column][chosen]
-    large = np.bincount(codes, entries.weights[chosen]) >= min_size
-    if not large.any():
-        return []
-    if not large.all():
-        is_large = large[codes]
-        chosen, codes = chosen[is_large], codes[is_large]
-    order = np.argsort(codes, kind="stable")
-    chosen, codes = chosen[order], codes[order]
-    starts = np.flatnonzero(np.diff(codes, prepend=-1))
-    stops = np.append(starts[1:], len(codes))
-    sums = np.cumsum(entries.weights[chosen])
-    sizes = np.diff(sums[stops - 1], prepend=0)
-    lengths = stops - starts
-    through = sums - np.repeat(sums[stops - 1] - sizes, lengths)
-    rows = chosen, through, np.repeat(sizes, lengths)
-    n_others = np.maximum(entries.n_rows - sizes, 1)
-    gaps = np.maximum.reduceat(_gaps(*rows, entries), starts)
-    values = gaps / (sizes * n_others)
-    bounds = np.maximum.reduceat(_bounds(*rows, entries, min_size), starts)
-    return [
-        Subgroup(
-            float(values[i]),
-            (*parent.conditions, (column, int(codes[starts[i]]))),
-            chosen[starts[i] : stops[i]],
-            int(sizes[i]),
-            float(bounds[i]),
-        )
-        for i in range(len(starts))
-    ]
-
-
-def _gaps(
-    chosen: Integers, through: Integers, sizes: Any, entries: Entries
-) -> Integers:
-    """Difference of the CDFs of a subgroup and of all others, at each of its entries.
-
-    The subgroup has the entries `chosen`, and `through` of its rows up to each of them;
-    subgroups may follow each other.
-
-    Times the sizes of both. With k of its s rows and K of all n rows at most at a score
-    it is k n - K s. The subgroup's CDF exceeds the others' most at one of its scores,
-    and falls below most just before one. Of entries of the same score `through` is
-    right at the last and `before` at the first; at the others the gap reads smaller.
-    """
-    n_rows, before = entries.n_rows, through - entries.weights[chosen]
-    above = through * n_rows - entries.through[chosen] * sizes
-    below = entries.below[chosen] * sizes - before * n_rows
-    return np.asarray(np.maximum(above, below))
-
-
-def _bounds(
-    chosen: Integers, through: Integers, sizes: Any, entries: Entries, min_size: int
-) -> Floats:
-    """Bound of the gaps of all refinements of a subgroup, at each entry, see `_gaps`.
-
-    Let k rows of the subgroup, and K of all n rows, be at most at a score. A refinement
-    of t rows has j <= min(k, t) of them, so that the gap j / t - (K - j) / (n - t) is
-    largest for j = min(k, t). Up to t = k that is 1 - (K - t) / (n - t), which
-    increases in t as K <= n; from there on k / t - (K - k) / (n - t), which decreases.
-    So it is at most that of its t = max(k, min_size) most extreme rows. Just before a
-    score the same holds of the rows from there on.
-    """
-    n_rows, before = entries.n_rows, through - entries.weights[chosen]
-
-    def bound(hits: Integers, of_all: Integers) -> Floats:
-        taken = np.maximum(hits, min_size)
-        others = np.maximum(n_rows - taken, 1)
-        return np.asarray(hits / taken - (of_all - hits) / others)
-
-    above = bound(through, entries.through[chosen])
-    below = bound(sizes - before, n_rows - entries.below[chosen])
-    return np.maximum(above, below)
-
-
-def _keep(child: Subgroup, best: list[Subgroup], n_best: int) -> None:
-    """Put a subgroup in its place among the best, once for the same rows."""
-    if len(best) == n_best and child.value < best[-1].value - _ROUNDING:
-        return
-
-    def length(subgroup: Subgroup) -> tuple[int, tuple[tuple[int, int], ...]]:
-        return len(subgroup.conditions), subgroup.conditions
-
-    for i, other in enumerate(best):
-        if other.size == child.size and np.array_equal(other.entries, child.entries):
-            best[i] = min(other, child, key=length)
-            break
-    else:
-        best.append(child)
-    best.sort(key=lambda subgroup: (-subgroup.value, *length(subgroup)))
-    del best[n_best:]
-
-
-def _compare_with_others(
-    subgroup: Subgroup, entries: Entries, *, is_rate: bool
-) -> dict[str, float]:
-    """Shares of a subgroup and of all others above the score of the largest gap."""
-    chosen, n_rows = subgroup.entries, entries.n_rows
-    weights, scores = entries.weights[chosen], entries.scores[chosen]
-    own = np.cumsum(weights)
-    score = 0.0
-    if not is_rate:
-        gaps = _gaps(chosen, own, subgroup.size, entries)
-        at = int(gaps.argmax())
-        score = float(scores[at])
-        if gaps[at] > own[at] * n_rows - entries.through[chosen[at]] * subgroup.size:
-            # Just before this score: from the one below it on.
-            score = float(entries.scores[np.searchsorted(entries.scores, score) - 1])
-    above = int(weights[scores > score].sum())
-    all_above = int(entries.weights[entries.scores > score].sum())
-    rate, others = above / subgroup.size, (all_above - above) / (n_rows - subgroup.size)
-    return {
-        "n_rows": subgroup.size,
-        "score": score,
-        "rate": rate,
-        "rate_of_others": others,
-        "difference": rate - others,
-    }

@@ -24,7 +24,7 @@ from sklearn.utils.metadata_routing import (
 )
 from sklearn.utils.validation import has_fit_parameter
 
-from skfair._rows import Rows, take_rows
+from skfair._rows import Rows, check_clusters, take_rows
 from skfair._utils._arrays import Floats, Integers
 from skfair._utils._columns import Selector
 from skfair._utils._response import find_score_method, respond
@@ -131,6 +131,7 @@ def cross_val_fairness(
     within: ArrayLike | Literal["auto"] | None = "auto",
     n_permutations: int = 999,
     sample_weight: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
     verbose: int = 0,
@@ -190,6 +191,9 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the rows in the metric. Under metadata routing `fit` gets them too
         where it requests them; otherwise pass those of `fit` in `params`.
+    clusters : array-like of shape (n_samples,), default=None
+        Person of each row, where people have several, of one group each: whole people
+        are permuted and drawn. Keep them in one fold by `groups`.
     random_state : int, RandomState instance or None, default=None
         Seed of resamples and permutations.
     n_jobs : int, default=None
@@ -256,9 +260,8 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
     fold has too much of by chance, the models of the other folds repair, and over all
     folds that cancels. Measure them on rows that no fold has used.
 
-    A row that several folds hold out, as `RepeatedStratifiedKFold` does, counts with
-    each of its predictions, and is resampled and permuted with all of them. Rows that
-    are never held out do not count.
+    A row that several folds hold out counts with each of its predictions, and is
+    resampled and permuted with all of them. Rows never held out do not count.
 
     Examples
     --------
@@ -284,8 +287,6 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
     ... )
     >>> result.lower < result.value < result.upper, result.pvalue
     (True, 0.01)
-    >>> bool(result.value < result.fold_values.mean())
-    True
     >>> result.group_sizes
     {0: 163, 1: 237}
     """
@@ -303,51 +304,35 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
         stratum_labels, _, strata = labels_and_groups(
             resolve_strata, control_features, X
         )
+    people = None
+    if clusters is not None:
+        people = check_clusters(clusters, resolved, strata)
     within = _permuted_within(within, metric, y, strata)
-    classifier = is_classifier(estimator)
-    splitter = _make_splitter(cv, groups, selector, y, classifier)
+    splitter = _make_splitter(cv, groups, selector, y, is_classifier(estimator))
     method = response_method_for(metric, response_method)
     labels = {"sensitive_features": group_labels, "control_features": stratum_labels}
     metadata = {**labels, "sample_weight": sample_weight}
     routed = _route(estimator, splitter, metadata, groups, params or {})
-    # Folds of a regression are stratified by group alone.
-    by_group = isinstance(splitter, GroupStratifiedKFold) and not classifier
-    classes = np.zeros(len(y), dtype=np.intp) if by_group else y
-    splits = list(splitter.split(X, classes, **routed.splitter.split))
-    folds = cross_fit(
-        estimator,
-        X,
-        y,
-        splits,
-        routed.estimator.fit,
-        partial(_respond, labels=labels, response_method=method),
-        n_jobs=n_jobs,
-        verbose=verbose,
+    jobs: dict[str, Any] = {"n_jobs": n_jobs, "verbose": verbose}
+    respond_to = partial(_respond, labels=labels, response_method=method)
+    rows, responses, classes = _cross_predict(
+        estimator, X, y, splitter, routed, respond_to, jobs
     )
-    rows, responses, classes_of_folds = zip(*folds, strict=True)
-    classes = _common_classes(classes_of_folds)
     metric = as_metric(metric, **positive_label(metric, method, classes))
-    every_row = Rows(resolved, strata, y_true=y, weight=weights)
+    every_row = Rows(resolved, strata, y_true=y, weight=weights, cluster=people)
     held_out, owners = _join_folds(every_row, rows, responses)
     within = None if within is None else within[owners]
     value = metric.evaluate(held_out)
     sample = Sample.of_rows(metric, replace(held_out, fold=None))
-    jobs: dict[str, Any] = {"n_jobs": n_jobs, "verbose": verbose}
     resampled = resample(
         sample, value, level, n_resamples, generator=check_seed(random_state), **jobs
     )
-    test = permute(
-        sample,
-        value,
-        within,
-        n_permutations,
-        generator=check_seed(random_state),
-        **jobs,
-    )
-    fold_values = _values_of_folds(metric, held_out, len(folds))
+    generator = check_seed(random_state)
+    test = permute(sample, value, within, n_permutations, generator=generator, **jobs)
+    fold_values = _values_of_folds(metric, held_out, len(rows))
     _warn_of_undefined_folds(fold_values, value)
-    people = held_out.people
-    sizes = people.groups.sizes().tolist()
+    _, first = np.unique(owners, return_index=True)
+    sizes = held_out[first].groups.sizes().tolist()
     lower, upper = _interval(resampled, test)
     corrected = math.nan
     if not math.isnan(value):
@@ -361,11 +346,31 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
         null_mean=test.null_mean,
         corrected=corrected,
         confidence_level=level,
-        n_splits=len(folds),
-        n_rows=len(people),
-        group_sizes=dict(zip(people.labels, sizes, strict=True)),
+        n_splits=len(rows),
+        n_rows=len(first),
+        group_sizes=dict(zip(held_out.labels, sizes, strict=True)),
         fold_values=fold_values,
     )
+
+
+def _cross_predict(
+    estimator: Any,
+    X: Any,
+    y: NDArray[Any],
+    splitter: Any,
+    routed: Bunch,
+    respond_to: Callable[..., Any],
+    jobs: dict[str, Any],
+) -> tuple[Sequence[Integers], Sequence[NDArray[Any]], list[Any]]:
+    """Return the rows and responses of each fold, and the classes of all models."""
+    # Folds of a regression are stratified by group alone.
+    by_group = isinstance(splitter, GroupStratifiedKFold)
+    by_group = by_group and not is_classifier(estimator)
+    classes = np.zeros(len(y), dtype=np.intp) if by_group else y
+    splits = list(splitter.split(X, classes, **routed.splitter.split))
+    folds = cross_fit(estimator, X, y, splits, routed.estimator.fit, respond_to, **jobs)
+    rows, responses, classes_of_folds = zip(*folds, strict=True)
+    return rows, responses, _common_classes(classes_of_folds)
 
 
 def _permuted_within(
@@ -505,7 +510,10 @@ def _join_folds(
             else "cv holds out no row, expected at least one in each group."
         )
     repeated = bool((owners[1:] == owners[:-1]).any())
-    return replace(joined, position=None, cluster=owners if repeated else None), owners
+    cluster = joined.cluster
+    if cluster is None and repeated:
+        cluster = owners
+    return replace(joined, position=None, cluster=cluster), owners
 
 
 def _warn_of_undefined_folds(values: Floats, value: float) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import permutations
 from typing import Any, NamedTuple, TypeAlias
@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri
 from sklearn.metrics import average_precision_score
 
+from skfair._comparison import Comparison, gap_error, mean_mcdp, state_figures
 from skfair._rows import Rows
 from skfair._utils._arrays import Floats, Integers
 from skfair._utils._results import TableResult
@@ -172,14 +173,24 @@ def performance_test(
     n_parts = len(others)
     if math.isnan(difference + worst) or n_parts < 2:
         return math.nan, math.nan
-    losses = (n_parts - 1) / n_parts * (others - np.mean(others))
+    losses = _losses_by_part(values - baseline)
     if n_parts < 4 or (worst <= 0 and not losses.any()):
         return -math.inf, 1.0
     # The variance is that of Student's distribution, the third moment is unbiased.
-    variance = n_parts / (n_parts - 3) * (losses @ losses)
+    variance = n_parts / (n_parts - 3) * float(losses @ losses)
     third = n_parts**2 / ((n_parts - 1) * (n_parts - 2)) * float((losses**3).sum())
     loss = loss_moments(difference, variance, third, worst)
     return -float(loss.upper_bound(level)), float(loss.pvalue(margin))
+
+
+def _losses_by_part(differences: Floats) -> Floats:
+    """Find what each part that is left out adds to a loss, from those of `subsets`.
+
+    Their root sum of squares is the standard error of the jackknife.
+    """
+    others = differences[1:]
+    n_parts = len(others)
+    return np.asarray((n_parts - 1) / n_parts * (others - np.mean(others)))
 
 
 #: Stands for the code of a group in a `Place`: all rows that have a group.
@@ -331,6 +342,30 @@ def holm(pvalues: Floats) -> Floats:
     return adjusted
 
 
+def compare_with_first(
+    models: list[Model], values: list[Floats], groups: Groups, weights: Floats
+) -> list[Comparison]:
+    """Compare the performance and MCDP(0) of every model with those of the first one.
+
+    `values` are the performances of all rows and of those without each part.
+    """
+    weighted = weights > 0
+    rows = Rows(groups, weight=weights)[weighted]
+    options: dict[str, Any] = {"sensitive_features": groups, "sample_weight": weights}
+    disparities, gaps = [], []
+    for model in models:
+        disparities.append(mcdp(None, model.scores, scale="rank", **options))
+        gaps.append(mean_mcdp(replace(rows, y_pred=model.scores[weighted])))
+    compared = []
+    for performance, disparity, gap in zip(values, disparities, gaps, strict=True):
+        losses = _losses_by_part(performance - values[0])
+        ends = float(values[0][0]), float(performance[0]), float(np.linalg.norm(losses))
+        of_gap = disparities[0], disparity, gap_error(gaps[0], gap, rows)
+        figures = {"performance": ends, "disparity": of_gap}
+        compared.append(state_figures(rows, figures))
+    return compared
+
+
 def models_table(
     models: Mapping[Any, Model],
     groups: Groups,
@@ -339,62 +374,68 @@ def models_table(
     *,
     margin: float,
     level: float,
-) -> pd.DataFrame:
+) -> tuple[pd.DataFrame, dict[Any, Comparison]]:
     """Test every model against the first one; the table of `compare_models`.
 
     The place of the first model's gap is found on a quarter of the rows, and gaps are
-    tested on the others.
+    tested on the others. Return the table, and the comparisons with the first model.
     """
     weighted = np.flatnonzero(weights > 0)
-    grouped = weighted[groups.codes[weighted] >= 0]
     each = subsets([weighted[part] for part in random_parts(classes[weighted])])
-    baseline = next(iter(models.values()))
-    options: dict[str, Any] = {"sensitive_features": groups, "sample_weight": weights}
-    gaps, values = [], []
-    for model in models.values():
-        gaps.append(mcdp(None, model.scores, scale="rank", **options))
-        values.append(np.array([model.performance(rows, rows) for rows in each]))
-    place: Place | None = None
-    if not math.isnan(gaps[0]):
-        cells = groups.codes[grouped].astype(np.intp)
-        finding, *others = random_parts(cells, N_PLACES)
-        quarter = grouped[finding]
-        place = largest_gap_place(
-            baseline.scores[quarter], groups.codes[quarter], weights[quarter]
-        )
-        grouped = grouped[np.sort(np.concatenate(others))]
-    rows = []
-    for model, performance, gap in zip(models.values(), values, gaps, strict=True):
-        changes = changes_by_a_row(model, classes, weights, weighted)
-        if model is baseline:
-            of_baseline = changes
-        worst = float(worst_loss(changes, of_baseline)[0])
+    every = list(models.values())
+    values = [np.array([m.performance(rows, rows) for rows in each]) for m in every]
+    compared = compare_with_first(every, values, groups, weights)
+    tested, place = weighted[groups.codes[weighted] >= 0], None
+    if not math.isnan(compared[0].baseline["disparity"]):
+        tested, place = _find_place(every[0], groups, weights, tested)
+    changes = [changes_by_a_row(model, classes, weights, weighted) for model in every]
+    records = []
+    for model, own, performance, found in zip(
+        every, changes, values, compared, strict=True
+    ):
+        worst = float(worst_loss(own, changes[0])[0])
         as_good = performance_test(performance, values[0], worst, margin, level)
         fairer: PairedTest = math.nan, math.nan
-        if place is not None and not math.isnan(gap):
-            of_rows = groups.codes[grouped], weights[grouped]
-            both = model.scores[grouped], baseline.scores[grouped]
+        if place is not None and not math.isnan(found.mitigated["disparity"]):
+            both = model.scores[tested], every[0].scores[tested]
+            of_rows = groups.codes[tested], weights[tested]
             fairer = gap_test(*both, place, *of_rows, level)
-        rows.append(
-            {
-                "performance": performance[0],
-                "disparity": gap,
-                "performance_difference": performance[0] - values[0][0],
-                "performance_lower": as_good[0],
-                "disparity_difference": gap - gaps[0],
-                "disparity_upper": fairer[0],
-                "performance_pvalue": as_good[1],
-                "disparity_pvalue": fairer[1],
-                "pvalue": np.maximum(as_good[1], fairer[1]),
-            }
-        )
-    table = pd.DataFrame(rows, list(models))
+        records.append(_record(found, as_good, fairer))
+    table = pd.DataFrame(records, list(models))
     # Nothing is said of the baseline beside itself.
     table.iloc[0, 2:] = math.nan
     table["adjusted_pvalue"] = math.nan
     table.iloc[1:, -1] = holm(table["pvalue"].to_numpy()[1:])
     table["confirmed"] = table["adjusted_pvalue"] <= 1 - level
-    return table
+    return table, dict(zip(list(models)[1:], compared[1:], strict=True))
+
+
+def _find_place(
+    model: Model, groups: Groups, weights: Floats, grouped: Integers
+) -> tuple[Integers, Place]:
+    """Find the place of a gap on a quarter of the rows; return the other rows, too."""
+    finding, *others = random_parts(groups.codes[grouped].astype(np.intp), N_PLACES)
+    quarter = grouped[finding]
+    of_rows = groups.codes[quarter], weights[quarter]
+    place = largest_gap_place(model.scores[quarter], *of_rows)
+    return grouped[np.sort(np.concatenate(others))], place
+
+
+def _record(
+    found: Comparison, as_good: PairedTest, fairer: PairedTest
+) -> dict[str, float]:
+    """One row of the table of `compare_models`."""
+    values, differences = found.mitigated, found.difference
+    return {
+        **values,
+        "performance_difference": differences["performance"],
+        "performance_lower": as_good[0],
+        "disparity_difference": differences["disparity"],
+        "disparity_upper": fairer[0],
+        "performance_pvalue": as_good[1],
+        "disparity_pvalue": fairer[1],
+        "pvalue": float(np.maximum(as_good[1], fairer[1])),
+    }
 
 
 def _check_two_labels(y_true: NDArray[Any]) -> None:
@@ -444,12 +485,17 @@ class ModelComparisonResult(TableResult):
     baseline : label
     margin : float
     confidence_level : float
+    comparisons : dict of {label: Comparison}
+        Both figures of the baseline and of each other model, their difference and its
+        standard error, in the form of the `comparison_` of mitigators: in it, a model
+        is the mitigated one.
     """
 
     table: pd.DataFrame = field(repr=False)
     baseline: Hashable
     margin: float
     confidence_level: float
+    comparisons: dict[Hashable, Comparison] = field(repr=False)
 
 
 def compare_models(
@@ -497,7 +543,8 @@ def compare_models(
     -------
     ModelComparisonResult
         Its `table` has for each model the performance, the disparity, their differences
-        from the baseline's with bounds and p-values, and whether it is ``confirmed``.
+        from the baseline's with bounds and p-values, and whether it is ``confirmed``;
+        `comparisons` have the standard errors.
 
     Raises
     ------
@@ -572,6 +619,10 @@ def compare_models(
     Name: confirmed, dtype: bool
     >>> result.table.query("confirmed")["disparity"].idxmin()
     'new'
+    >>> result.comparisons["new"].to_frame().round(2)
+                 baseline  mitigated  difference  standard_error
+    performance      0.76       0.78        0.02            0.01
+    disparity        0.34       0.08       -0.25            0.01
     """
     warn_if_reordered(
         y_true=y_true,
@@ -606,7 +657,7 @@ def compare_models(
     models = {
         label: Model(partial(measure, own), own, own) for label, own in scores.items()
     }
-    table = models_table(
+    table, comparisons = models_table(
         models,
         groups,
         np.unique(y, return_inverse=True)[1],
@@ -614,4 +665,4 @@ def compare_models(
         margin=margin,
         level=level,
     )
-    return ModelComparisonResult(table, baseline, margin, level)
+    return ModelComparisonResult(table, baseline, margin, level, comparisons)

@@ -27,7 +27,6 @@ from skfair._utils._validation import (
 )
 from skfair._utils._warnings import warn_user
 from skfair.groups import (
-    comparable_groups,
     plain_label,
     warn_of_look_alikes,
     with_labels,
@@ -43,10 +42,13 @@ from skfair.metrics._confidence_interval import (
 )
 from skfair.metrics._madd import MADD
 from skfair.metrics._madd_bins import bins_of
-from skfair.metrics._many_groups import describe_left_out
 from skfair.metrics._metric import Metric, undefined
 from skfair.metrics._quantiles import UNDEFINED, Comparisons, Method
-from skfair.metrics._strata import describe_strata
+from skfair.metrics._undefined import (
+    comparable_groups,
+    describe_left_out,
+    describe_strata,
+)
 from skfair.statistics import CountTable
 from skfair.statistics._cells import merge_cells
 from skfair.statistics._count_table import table_of

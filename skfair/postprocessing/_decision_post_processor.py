@@ -11,14 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.metrics import accuracy_score
 from sklearn.utils import Bunch, Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skfair._comparison import Comparison, warn_of_comparison
 from skfair._mitigation import (
     Given,
-    MetaMitigator,
+    PredictsByGroup,
     as_table,
     begin_fit,
     begin_predict,
@@ -51,7 +50,7 @@ _REMEDY = (
 
 
 class DecisionPostProcessor(
-    MetaMitigator,
+    PredictsByGroup,
     ClassifierMixin,  # type: ignore[misc]
     MetaEstimatorMixin,  # type: ignore[misc]
     BaseEstimator,  # type: ignore[misc]
@@ -236,7 +235,6 @@ default="demographic_parity"
     __metadata_request__fit: ClassVar = {"sensitive_features": True}
     __metadata_request__predict: ClassVar = {"sensitive_features": True}
     __metadata_request__decision_function: ClassVar = {"sensitive_features": True}
-    __metadata_request__score: ClassVar = {"sensitive_features": True}
     estimator_: Any
     group_estimator_: Any
 
@@ -436,33 +434,6 @@ default="demographic_parity"
         """
         scores = self._adjusted_scores(X, sensitive_features)
         return np.asarray(self.classes_[scores.argmax(axis=1)])
-
-    def score(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: ArrayLike | None = None,
-        *,
-        sensitive_features: Any = None,
-    ) -> float:
-        """Accuracy of the decisions.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            True classes.
-        sample_weight : array-like of shape (n_samples,), default=None
-        sensitive_features : array-like of shape (n_samples,) or \
-(n_samples, n_columns), or Groups, default=None
-            As in `decision_function`.
-
-        Returns
-        -------
-        float in [0, 1]
-        """
-        predicted = self.predict(X, sensitive_features=sensitive_features)
-        return float(accuracy_score(y, predicted, sample_weight=sample_weight))
 
     def _adjusted_scores(self, X: Any, sensitive_features: Any) -> Floats:
         """Score of each class, 1 minus expected cost moved by the multipliers."""

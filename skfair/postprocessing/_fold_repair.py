@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,13 @@ from sklearn.base import clone, is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Bunch, check_random_state
 
-from skfair._comparison import Comparison, mean_mcdp, warn_of_comparison
+from skfair._comparison import (
+    Comparison,
+    compare_classifiers,
+    compare_regressors,
+    mean_mcdp,
+    warn_of_comparison,
+)
 from skfair._mitigation import (
     Given,
     begin_predict,
@@ -22,23 +28,21 @@ from skfair._mitigation import (
     groups_to_predict,
     label_probabilities,
     make_splits,
-    predict_folds,
+    predict_targets,
     tenths_of,
     tip_to_drop,
 )
 from skfair._rows import Rows, take_rows
-from skfair._utils._arrays import Floats
+from skfair._utils._arrays import Bools, Floats
 from skfair._utils._progress import Tasks
 from skfair._utils._validation import count_rows
-from skfair.groups import Groups
-from skfair.model_selection._folds import assign_folds
+from skfair.model_selection._folds import Split, assign_folds
 from skfair.postprocessing._population_gap import Aim, PopulationGaps
 from skfair.postprocessing._score_repairer import (
     LinearCDF,
     ScoreRepairer,
     distributions,
     ends_of,
-    interpolate,
     row_counts,
     tied_shares,
 )
@@ -47,71 +51,40 @@ from skfair.postprocessing._score_repairer import (
 _N_PARTS = 5
 #: Rows that are enough to see how good a repair is.
 _MANY_ROWS = 100_000
+#: Rows of which the gap is found where random ties add to it.
+_N_DRAWN = 20_000
 _REMEDY = (
     "Give more rows, larger groups, a larger max_mcdp or a lower repair_level, or "
     "ties='random' where rows share scores"
 )
 
 
-class CommonScale(NamedTuple):
-    """Scale on which everyone's scores have the same distribution for each model.
+class Spread:
+    """Everyone's scores, over which rows that share a score of one model are spread.
 
-    Models of different folds may spread their scores more or less: one map suits them
-    all on the scale of everyone's scores together. A score keeps its height.
+    A model of a tree gives few scores, other ones than the models of other folds. A row
+    is drawn a height within its score's step in the CDF of its model, and gets the
+    score that everyone has at that height.
     """
 
-    everyone: LinearCDF
-    by_model: list[LinearCDF]
-
-    @classmethod
-    def fit(cls, rows: Rows, n_models: int, scale: str) -> Self:
-        """Learn the scale from rows with scores, whose fold is the model."""
-        models = range(n_models)
-        places = [(model + 0.5) / n_models for model in models]
-        by_model = [
-            _everyone(rows[rows.fold == model], scale, places[model])
-            for model in models
+    def __init__(self, rows: Rows, n_models: int, scale: str) -> None:
+        """Learn from rows with scores, whose fold is the model."""
+        parts = [rows, *(rows[rows.fold == model] for model in range(n_models))]
+        statistics = [distributions(part) for part in parts]
+        everyone, *self.by_model = [
+            LinearCDF.of(statistic, None, ends_of(scale, statistic.scores))
+            for statistic in statistics
         ]
-        return cls(_everyone(rows, scale), by_model)
+        self.scores, self.heights = everyone.scores, everyone.middle
+        if len(self.scores) > 1:
+            self.heights[[0, -1]] = 0, 1  # all heights have scores of their own
 
-    def place(self, scores: Floats, model: int, draws: Floats | None) -> Floats:
-        """Move scores of a model to the common scale."""
-        return _rescale(scores, self.by_model[model], self.everyone, draws)
-
-    def place_back(self, scores: Floats, model: int) -> Floats:
-        """Move scores on the common scale to that of a model."""
-        return _rescale(scores, self.everyone, self.by_model[model])
-
-
-class FoldRepair:
-    """Repair of what each model of folds predicts, on the scale that they share.
-
-    `common` is None for a single model, whose predictions are repaired as they are.
-    """
-
-    def __init__(self, repairer: ScoreRepairer, common: CommonScale | None) -> None:
-        self.repairer, self.common = repairer, common
-
-    def fit(self, rows: Rows) -> Self:
-        """Learn from held-out rows, whose scores are on the common scale."""
-        self.repairer._learn_rows(rows, warn=False)
-        return self
-
-    def __call__(
-        self, predicted: list[Floats], groups: Groups, strata: Groups | None
-    ) -> Floats:
-        """Return the mean of the predictions of the models, each repaired."""
-        repair, common = self.repairer._repair, self.common
-        if common is None:
-            return repair(predicted[0], groups, strata)
-        draws, repaired = draw_heights(self.repairer, len(groups)), []
-        for model, scores in enumerate(predicted):
-            before = common.place(scores, model, draws)
-            after = repair(before, groups, strata)
-            # Scores that stay are not spread.
-            own = np.where(after == before, scores, common.place_back(after, model))
-            repaired.append(own)
-        return np.asarray(np.mean(repaired, axis=0))
+    def __call__(self, scores: Floats, model: int, draws: Floats) -> Floats:
+        """Spread scores of a model by draws from [0, 1]."""
+        own = self.by_model[model]
+        seen = np.clip(scores, own.scores[0], own.scores[-1])
+        spread = np.interp(own.heights_of(seen, draws), self.heights, self.scores)
+        return np.asarray(spread + (scores - seen))
 
 
 def score_held_out(
@@ -122,44 +95,40 @@ def score_held_out(
     Rows have a weight, a map and a score. Those that a single model scored are dealt to
     five folds.
     """
-    rows, labels, splits = given.rows, labels_of(mitigator), []
+    rows, splits = given.rows, list[Split]()
     if not isinstance(mitigator.estimator, FrozenEstimator):
         columns = given.X, given.target, cells_to_repair(rows)
         splits = make_splits(mitigator, *columns, routed.splitter.split)
     tasks.begin(len(splits))
     with tip_to_drop(mitigator, given.X):
-        models, held_out = predict_folds(
-            mitigator.estimator,
-            *(given.X, rows, given.target, labels, splits),
-            routed.estimator.fit,
-            mitigator.n_jobs,
-            tasks.done,
-        )
+        models, held_out = predict_targets(mitigator, given, splits, routed, tasks)
     usable = (cells_to_repair(held_out) >= 0) & (held_out.weights > 0)
     scores = held_out.y_pred[:, -1] + 0.0  # no negative zeros
     held_out = replace(held_out, y_pred=scores)[usable]
     if len(models) == 1:
         y = held_out.y_true
-        classes = tenths_of(y) if labels is None else y
+        classes = y if is_classifier(mitigator) else tenths_of(y)
         folds = assign_folds(classes, held_out.groups.codes, _N_PARTS, None)
         held_out = replace(held_out, fold=folds)
     return models, held_out
 
 
-def put_on_common_scale(
+def spread_ties(
     mitigator: Any, rows: Rows, n_models: int
-) -> tuple[Rows, CommonScale | None]:
-    """Move the scores of several models to their common scale."""
-    if n_models == 1:
+) -> tuple[Rows, Spread | None]:
+    """Spread rows that share a score of one of several models, if ties are random.
+
+    With one model the repair does so.
+    """
+    if mitigator.ties == "mid" or n_models == 1 or not _folds_have_ties(rows):
         return rows, None
-    real = not is_classifier(mitigator)
-    common = CommonScale.fit(rows, n_models, "real" if real else "probability")
-    scores, draws = np.array(rows.y_pred), draw_heights(mitigator, len(rows))
+    scale = "probability" if is_classifier(mitigator) else "real"
+    spread, draws = Spread(rows, n_models, scale), draw_heights(mitigator, len(rows))
+    scores = np.array(rows.y_pred)
     for model in range(n_models):
         own = rows.fold == model
-        own_draws = None if draws is None else draws[own]
-        scores[own] = common.place(scores[own], model, own_draws)
-    return replace(rows, y_pred=scores), common
+        scores[own] = spread(scores[own], model, draws[own])
+    return replace(rows, y_pred=scores), spread
 
 
 def make_repairer(mitigator: Any, **options: Any) -> ScoreRepairer:
@@ -195,20 +164,56 @@ def repair_across_folds(
     return rows[chosen], repaired[chosen], bool(chosen.all())
 
 
-def find_aim(
+class Fitted(NamedTuple):
+    """Predictions of all models for the rows that they were fitted to."""
+
+    rows: Rows
+    predicted: list[Floats]
+    spread: Spread | None
+
+    def gap(
+        self, repairer: ScoreRepairer | None, kept: Bools | slice = slice(None)
+    ) -> float:
+        """MCDP(0) of the mean of all models, of some rows, which may be repaired.
+
+        Few rows whose ties are random are drawn several times.
+        """
+        places = np.arange(len(self.rows))[kept]
+        if self.spread is not None:
+            places = np.tile(places, 1 + _N_DRAWN // max(1, len(places)))
+        rows, predicted = self.rows[places], [each[places] for each in self.predicted]
+        scores = np.mean(predicted, axis=0)
+        if repairer is not None:
+            scores = _mean_repaired(repairer, self.spread, predicted, rows)
+        return mean_mcdp(replace(rows, y_pred=scores)).value
+
+
+def predict_fitted(
     mitigator: Any,
-    held_out: Rows,
-    given: Given,
     models: list[Any],
-    common: CommonScale | None,
-    options: dict[str, Any],
-) -> Aim | None:
-    """Find the band that keeps `max_mcdp` for rows of the population.
+    given: Given,
+    held_out: Rows,
+    spread: Spread | None,
+) -> Fitted | None:
+    """Predict the rows of the fit by all models, where rows share scores, else None.
 
     Rows that share a score of one model share those of others, which the scores that
     each model gives to its own fold do not show: the mean of all models leaves more of
     the gap then, of the rows that they were fitted to as of new ones.
     """
+    if len(models) == 1 or not (spread or _folds_have_ties(held_out)):
+        return None
+    rows = given.rows
+    rows = rows[(rows.weights > 0) & (cells_to_repair(rows) >= 0)]
+    X = take_rows(given.X, rows.position)
+    predicted = [scores_of(mitigator, model, X) for model in models]
+    return Fitted(rows, predicted, spread)
+
+
+def find_aim(
+    mitigator: Any, held_out: Rows, fitted: Fitted | None, options: dict[str, Any]
+) -> Aim | None:
+    """Find the band that keeps `max_mcdp` for rows of the population."""
     if not options["max_mcdp"]:
         return None  # there is no band, or it has no width
     # Rows that repeated splits hold out again are no other rows.
@@ -217,22 +222,55 @@ def find_aim(
     scale = "probability" if is_classifier(mitigator) else "real"
     gaps = PopulationGaps(held_out, options["max_mcdp"], scale, mitigator)
     aim = gaps.aim()
-    if common is None or not _folds_have_ties(held_out):
+    if fitted is None:
         return aim
     repairer = make_repairer(mitigator, **options | {"max_mcdp": aim.max_mcdp})
-    repair = FoldRepair(repairer, common).fit(held_out)
-    steered = [label in gaps.steered for label in given.rows.labels]
-    compared = np.isin(given.rows.groups.codes, np.flatnonzero(steered))
-    compared &= (given.rows.weights > 0) & (cells_to_repair(given.rows) >= 0)
-    rows = given.rows[compared]
-    X = take_rows(given.X, rows.position)
-    predicted = [scores_of(mitigator, model, X) for model in models]
-    scores = repair(predicted, rows.groups, rows.strata)
-    left = mean_mcdp(replace(rows, y_pred=scores)).value
+    repairer._learn_rows(held_out, warn=False)
+    groups = fitted.rows.groups
+    steered = [label in gaps.steered for label in groups.labels]
+    left = fitted.gap(repairer, np.isin(groups.codes, np.flatnonzero(steered)))
     return gaps.aim(max(0.0, left - aim.learnt))
 
 
-def expect_aim(comparison: Comparison, aim: Aim | None) -> Comparison:
+def compare_repair(
+    mitigator: Any,
+    repairer: ScoreRepairer,
+    held_out: Rows,
+    fitted: Fitted | None,
+    aim: Aim | None,
+) -> Comparison:
+    """Compare repaired with plain scores of each fold, by the maps of all others.
+
+    A warning says where no gain is shown, or `max_mcdp` is not kept.
+    """
+    rows, repaired, all_folds = repair_across_folds(repairer, held_out)
+    classifier = is_classifier(mitigator)
+    compare = compare_classifiers if classifier else compare_regressors
+    found = compare(rows, rows.y_pred, repaired, cross_fitted=all_folds)
+    if fitted is not None:
+        after = repairer._repair(held_out.y_pred, held_out.groups, held_out.strata)
+        found = replace(
+            found,
+            baseline=_add_gap(found.baseline, held_out, fitted.gap(None)),
+            mitigated=_add_gap(
+                found.mitigated, replace(held_out, y_pred=after), fitted.gap(repairer)
+            ),
+        )
+    found = _expect_aim(found, aim)
+    _warn_of_repair(mitigator, found, aim)
+    return found
+
+
+def _add_gap(figures: dict[str, float], rows: Rows, gap: float) -> dict[str, float]:
+    """Add to gaps what a gap has more than that of rows with a score of one model."""
+    more = max(0.0, gap - mean_mcdp(rows).value)
+    return {
+        name: min(1.0, value + more) if name.endswith("mcdp") else value
+        for name, value in figures.items()
+    }
+
+
+def _expect_aim(comparison: Comparison, aim: Aim | None) -> Comparison:
     """State the gap that repairs of halves leave, where a band was found by it.
 
     It knows of shared scores and of groups of few rows.
@@ -248,7 +286,7 @@ def expect_aim(comparison: Comparison, aim: Aim | None) -> Comparison:
     return replace(comparison, mitigated=mitigated | {"mcdp": aim.expected})
 
 
-def warn_of_repair(mitigator: Any, comparison: Comparison, aim: Aim | None) -> None:
+def _warn_of_repair(mitigator: Any, comparison: Comparison, aim: Aim | None) -> None:
     """Warn if held-out rows show no gain, or do not show that `max_mcdp` is kept.
 
     There is nothing to gain where the baseline keeps the limit, or the level is 0.
@@ -264,19 +302,43 @@ def warn_of_repair(mitigator: Any, comparison: Comparison, aim: Aim | None) -> N
 def repair_predictions(
     mitigator: Any, X: Any, sensitive_features: Any, control_features: Any
 ) -> Floats:
-    """Mean of the predictions of the models, each repaired on the common scale."""
+    """Mean of the predictions of the models, each of which is repaired."""
     features, models = begin_predict(mitigator, X), mitigator.estimators_
     predicted = [scores_of(mitigator, model, features) for model in models]
-    repair = mitigator._repair
-    if repair is None:
+    repairer = mitigator.repairer_
+    if repairer is None:
         return predicted[0]
-    groups, strata = repair.repairer._read_groups(
+    groups, strata = repairer._read_groups(
         groups_to_predict(mitigator, X, sensitive_features),
         find_strata(mitigator, X, control_features),
         count_rows(X),
         mitigator.unknown_groups,
     )
-    return np.asarray(repair(predicted, groups, strata))
+    return _mean_repaired(repairer, mitigator._spread, predicted, Rows(groups, strata))
+
+
+def _mean_repaired(
+    repairer: ScoreRepairer, spread: Spread | None, predicted: list[Floats], rows: Rows
+) -> Floats:
+    """Repair what each model predicts of rows, and return the mean."""
+    if spread is None:
+        before = predicted
+    else:
+        draws = draw_heights(repairer, len(rows))
+        before = [spread(scores, i, draws) for i, scores in enumerate(predicted)]
+    repaired = [repairer._repair(scores, rows.groups, rows.strata) for scores in before]
+    # Scores that stay are not spread.
+    each = [
+        np.where(new == old, scores, new)
+        for new, old, scores in zip(repaired, before, predicted, strict=True)
+    ]
+    return np.asarray(np.mean(each, axis=0))
+
+
+def draw_heights(repair: Any, n_samples: int) -> Floats:
+    """Draw where each row is within the rows that share its score."""
+    random = check_random_state(repair.random_state)
+    return np.asarray(random.uniform(size=n_samples))
 
 
 def labels_of(mitigator: Any) -> list[Any] | None:
@@ -288,14 +350,6 @@ def scores_of(mitigator: Any, model: Any, X: Any) -> Floats:
     """Predict the second class, or the target, by one of the models."""
     predicted: Floats = label_probabilities(model, X, labels_of(mitigator))[:, -1]
     return predicted
-
-
-def draw_heights(repair: Any, n_samples: int) -> Floats | None:
-    """Draw where each row is within the rows that share its score, if ties are."""
-    if repair.ties == "mid":
-        return None
-    random = check_random_state(repair.random_state)
-    return np.asarray(random.uniform(size=n_samples))
 
 
 def cells_to_repair(rows: Rows) -> NDArray[np.integer]:
@@ -316,39 +370,3 @@ def _folds_have_ties(rows: Rows) -> bool:
         if (tied_shares(statistic) > limits[statistic.codes]).any():
             return True
     return False
-
-
-def _everyone(rows: Rows, scale: str, place: float = 0.5) -> LinearCDF:
-    """CDF of everyone.
-
-    Rows of two folds that have different places in [0, 1] share no height, so that they
-    do not come to share a score on another scale.
-    """
-    statistic = distributions(rows)
-    cdf = LinearCDF.of(statistic, None, ends_of(scale, statistic.scores))
-    if len(cdf.scores) == 1:  # a model that predicts one number, as those of others
-        return cdf
-    # At most half a row up or down; a whole weight counts as so many rows.
-    shift = (2 * place - 1) / row_counts(statistic).sum()
-    both = []
-    for heights in (cdf.low, cdf.high):
-        if scale == "real":
-            # Ends correspond to ends, and slopes of 1 beyond them to each other.
-            heights[[0, -1]] = 0, 1
-        both.append(heights + 2 * shift * heights * (1 - heights))
-    return LinearCDF(cdf.scores, *both)
-
-
-def _rescale(
-    scores: Floats, own: LinearCDF, other: LinearCDF, draws: Floats | None = None
-) -> Floats:
-    """Scores that have the same height in another CDF of everyone.
-
-    Rows that share a score stay together, or are spread over its heights by draws.
-    """
-    seen = np.clip(scores, own.scores[0], own.scores[-1])
-    if draws is None:
-        heights = interpolate(seen, own.scores, own.middle)
-    else:
-        heights = own.heights_of(seen, draws)
-    return np.interp(heights, other.middle, other.scores) + (scores - seen)

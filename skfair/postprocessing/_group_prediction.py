@@ -33,6 +33,7 @@ from skfair._mitigation import (
     check_estimator,
     mean_of_folds,
     predict_folds,
+    predict_targets,
     tip_to_drop,
     weights_for,
 )
@@ -88,19 +89,12 @@ def predict_held_out(
     `n_last_fits` is the number of fits that follow.
     """
     rows, (splits, group_splits) = given.rows, both_splits
-    classes = given.classes.tolist() if is_classifier(mitigator) else None
     models = (mitigator.estimator, splits), (mitigator.group_estimator, group_splits)
     fitted = [not isinstance(model, FrozenEstimator) for model, _ in models]
     n_fits = sum(len(s) for (_, s), fits in zip(models, fitted, strict=True) if fits)
     tasks.begin(n_fits + n_last_fits)
     with tip_to_drop(mitigator, given.X):
-        own_models, held_out = predict_folds(
-            mitigator.estimator,
-            *(given.X, rows, given.target, classes, splits),
-            routed.estimator.fit,
-            mitigator.n_jobs,
-            tasks.done,
-        )
+        own_models, held_out = predict_targets(mitigator, given, splits, routed, tasks)
         group_models, group_classes, of_groups = _predict_groups(
             mitigator, given, routed, group_splits, tasks
         )

@@ -13,15 +13,15 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import sem
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
-from sklearn.metrics import accuracy_score, log_loss
+from sklearn.metrics import log_loss
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skfair._comparison import Comparison, compare_classifiers
+from skfair._comparison import Comparison
 from skfair._mitigation import (
     ROUTED,
     Given,
-    MetaMitigator,
+    PredictsWithinStrata,
     as_table,
     begin_fit,
     check_estimator,
@@ -40,15 +40,13 @@ from skfair.metrics._madd import MADD
 from skfair.metrics._mcdp import MCDP
 from skfair.metrics._quantiles import supremum_quantile
 from skfair.postprocessing._fold_repair import (
-    FoldRepair,
-    expect_aim,
+    compare_repair,
     find_aim,
     make_repairer,
-    put_on_common_scale,
-    repair_across_folds,
+    predict_fitted,
     repair_predictions,
     score_held_out,
-    warn_of_repair,
+    spread_ties,
 )
 from skfair.postprocessing._score_repairer import (
     GroupCDFs,
@@ -70,7 +68,7 @@ _ROWS_OF_LABELS = 10
 
 
 class MADDPostProcessor(
-    MetaMitigator,
+    PredictsWithinStrata,
     ClassifierMixin,  # type: ignore[misc]
     MetaEstimatorMixin,  # type: ignore[misc]
     BaseEstimator,  # type: ignore[misc]
@@ -159,8 +157,8 @@ class MADDPostProcessor(
         The models of the folds, whose scores are repaired and then averaged; a single
         one if it is frozen or no groups are given.
     repairer_ : ScoreRepairer or None
-        The repair learnt on all held-out scores, on the common scale of the models, see
-        the notes; None without groups. Its `max_mcdp` is the gap that is aimed at.
+        The repair learnt on all held-out scores; None without groups. Its `max_mcdp` is
+        the gap that is aimed at.
     threshold_ : float
         The threshold, given or that of the classifier: of a
         :class:`~sklearn.model_selection.FixedThresholdClassifier` or
@@ -227,11 +225,11 @@ class MADDPostProcessor(
     mean of all models leaves in the rows of `fit` beyond that of single models is
     added.
 
-    One map is learnt from the rows that all folds held out. Models of different folds
-    may be more or less sure of themselves, so it is learnt and applied on the scale on
-    which the scores of everyone have the same distribution for each of them. The
-    averages of models that differ much from fold to fold, as those of trees do, keep a
-    larger gap than `comparison_` tells of each model.
+    One map is learnt from the rows that all folds held out, and repairs the scores of
+    each model, whose mean is predicted. It knows scores of single models: where rows
+    share scores, as around trees, `comparison_` adds to both gaps what the mean of all
+    models has more in the rows of `fit`. With ``ties="random"`` rows that share a score
+    of one of several models are spread over the scores of everyone at their heights.
 
     Repaired scores are not calibrated: a
     `~sklearn.calibration.CalibratedClassifierCV` around the fitted model does that.
@@ -272,7 +270,6 @@ class MADDPostProcessor(
     __metadata_request__fit: ClassVar = ROUTED
     __metadata_request__predict: ClassVar = ROUTED
     __metadata_request__predict_proba: ClassVar = ROUTED
-    __metadata_request__score: ClassVar = ROUTED
 
     def __init__(
         self,
@@ -380,7 +377,6 @@ class MADDPostProcessor(
         self.classes_, self.groups_ = given.classes, rows.labels
         self.strata_, self._dropped = given.strata, given.dropped
         routed = route_fit_params(self, sensitive_features, fit_params, weights)
-        self._repair: FoldRepair | None = None
         self.repairer_: ScoreRepairer | None = None
         self.comparison_: Comparison | None = None
         self.repair_level_: float | None = 0.0
@@ -393,25 +389,21 @@ class MADDPostProcessor(
             return self
         tasks = Tasks(self)
         models, scored = score_held_out(self, given, routed, tasks)
+        held_out, self._spread = spread_ties(self, scored, len(models))
         self.estimators_, self.threshold_ = models, self._threshold_of(models)
-        held_out, common = put_on_common_scale(self, scored, len(models))
         strata = losses_by_stratum(held_out, self)
         amount = choose_amount(strata, self, len(held_out) / len(rows))
         self.repair_level_, self.standard_error_, self.losses_ = amount
         level = 1.0 if amount.level is None else amount.level
         options = {"repair_level": level, "max_mcdp": self.max_mcdp}
-        aim = find_aim(self, held_out, given, models, common, options)
+        fitted = predict_fitted(self, models, given, held_out, self._spread)
+        aim = find_aim(self, held_out, fitted, options)
         if aim is not None:
             options["max_mcdp"] = aim.max_mcdp
         self.repairer_ = make_repairer(self, **options)
-        self._repair = FoldRepair(self.repairer_, common).fit(held_out)
+        self.repairer_._learn_rows(held_out, warn=False)
         self.repairer_._left_rows_out = given.ungrouped
-        tested, repaired, all_folds = repair_across_folds(self.repairer_, held_out)
-        found = compare_classifiers(
-            tested, tested.y_pred, repaired, cross_fitted=all_folds
-        )
-        self.comparison_ = expect_aim(found, aim)
-        warn_of_repair(self, self.comparison_, aim)
+        self.comparison_ = compare_repair(self, self.repairer_, held_out, fitted, aim)
         tasks.end()
         return self
 
@@ -475,37 +467,6 @@ class MADDPostProcessor(
         )[:, 1]
         return np.asarray(self.classes_[(scores >= self.threshold_).astype(np.intp)])
 
-    def score(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: ArrayLike | None = None,
-        *,
-        sensitive_features: Any = None,
-        control_features: Any = None,
-    ) -> float:
-        """Accuracy of `predict`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows to predict, with the same columns as in `fit`.
-        y : array-like of shape (n_samples,)
-            True classes.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative sample weights.
-        sensitive_features, control_features : object, default=None
-            As in `predict`.
-
-        Returns
-        -------
-        float
-        """
-        predicted = self.predict(
-            X, sensitive_features=sensitive_features, control_features=control_features
-        )
-        return float(accuracy_score(y, predicted, sample_weight=sample_weight))
-
     def expected_mcdp(self, n_samples: int | Mapping[Hashable, int]) -> float:
         """Return the MCDP(0) to expect of a sample of new rows, its noise included.
 
@@ -518,7 +479,7 @@ class MADDPostProcessor(
         Returns
         -------
         float
-            Mean of simulated samples; that of several models is on the common scale.
+            Mean of simulated samples, with scores of one model each.
 
         Raises
         ------
@@ -704,7 +665,7 @@ class StratumLosses:
 
     def _gap(self, rows: Rows) -> float:
         """MCDP(0) of the groups that are compared."""
-        return MCDP().value(self._of_compared(rows))
+        return MCDP().find_pair(self._of_compared(rows)).value
 
     def _of_compared(self, rows: Rows) -> Distributions:
         """Score distributions of the groups that are compared."""

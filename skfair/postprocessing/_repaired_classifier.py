@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import validate_data
 
 from skfair._comparison import Comparison, compare_classifiers, warn_of_comparison
 from skfair._mitigation import (
-    MetaMitigator,
+    Given,
+    PredictsByGroup,
     as_table,
     begin_fit,
     begin_predict,
@@ -23,7 +23,7 @@ from skfair._mitigation import (
     groups_to_predict,
     label_probabilities,
     make_splits,
-    predict_folds,
+    predict_targets,
     route_fit_params,
     tip_to_drop,
 )
@@ -33,7 +33,7 @@ from skfair._utils._progress import Tasks, with_callbacks
 from skfair._utils._response import threshold_of
 from skfair._utils._validation import check_numbers
 from skfair.groups import Codes, Groups, Selector, encode_groups, resolve_groups
-from skfair.model_selection._folds import assign_folds
+from skfair.model_selection._folds import Split, assign_folds
 
 #: Parts of the rows that a frozen classifier scored, each repaired by the others.
 _N_PARTS = 5
@@ -51,7 +51,7 @@ class Repair(Protocol):
 
 
 class RepairedClassifier(
-    MetaMitigator,
+    PredictsByGroup,
     ClassifierMixin,  # type: ignore[misc]
     MetaEstimatorMixin,  # type: ignore[misc]
     BaseEstimator,  # type: ignore[misc]
@@ -152,7 +152,6 @@ class RepairedClassifier(
     __metadata_request__fit: ClassVar = {"sensitive_features": True}
     __metadata_request__predict: ClassVar = {"sensitive_features": True}
     __metadata_request__predict_proba: ClassVar = {"sensitive_features": True}
-    __metadata_request__score: ClassVar = {"sensitive_features": True}
 
     def __init__(
         self,
@@ -239,7 +238,7 @@ class RepairedClassifier(
         tasks = Tasks(self)
         with tip_to_drop(self, X):
             if rows.labels:
-                held_out = _score_held_out(self, given.X, rows, target, routed, tasks)
+                held_out = _score_held_out(self, given, routed, tasks)
                 self.repair_ = clone(self.repair, safe=False).fit(held_out)
                 self.comparison_ = _compare_folds(self, held_out)
             self.estimator_ = fit_all(self.estimator, given.X, target, params)
@@ -305,52 +304,17 @@ class RepairedClassifier(
         scores = self.predict_proba(X, sensitive_features=sensitive_features)[:, 1]
         return np.asarray(self.classes_[(scores >= self.threshold_).astype(np.intp)])
 
-    def score(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: ArrayLike | None = None,
-        *,
-        sensitive_features: Any = None,
-    ) -> float:
-        """Accuracy of `predict`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows to predict, with the same columns as in `fit`.
-        y : array-like of shape (n_samples,)
-            True classes.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative sample weights.
-        sensitive_features : object, default=None
-            As in `predict`.
-
-        Returns
-        -------
-        float
-        """
-        predicted = self.predict(X, sensitive_features=sensitive_features)
-        return float(accuracy_score(y, predicted, sample_weight=sample_weight))
-
 
 def _score_held_out(
-    model: RepairedClassifier,
-    X: Any,
-    rows: Rows,
-    target: NDArray[Any],
-    routed: Any,
-    tasks: Tasks,
+    model: RepairedClassifier, given: Given, routed: Any, tasks: Tasks
 ) -> Rows:
     """Return the rows held out that have a group and a weight, with score and fold."""
-    splits, codes = [], rows.groups.codes
+    splits = list[Split]()
     if not isinstance(model.estimator, FrozenEstimator):
-        splits = make_splits(model, X, target, codes, routed.splitter.split)
+        columns = given.X, given.target, given.rows.groups.codes
+        splits = make_splits(model, *columns, routed.splitter.split)
     tasks.begin(len(splits))
-    columns = X, rows, target, model.classes_.tolist(), splits, routed.estimator.fit
-    models, held_out = predict_folds(
-        model.estimator, *columns, model.n_jobs, tasks.done
-    )
+    models, held_out = predict_targets(model, given, splits, routed, tasks)
     held_out = replace(held_out, y_pred=held_out.y_pred[:, 1]).grouped()
     if len(models) == 1:
         y, codes = held_out.y_true, held_out.groups.codes

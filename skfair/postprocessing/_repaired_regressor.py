@@ -6,13 +6,12 @@ from typing import Any, ClassVar, Literal, Self
 
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin
-from sklearn.metrics import r2_score
 from sklearn.utils.validation import validate_data
 
-from skfair._comparison import Comparison, compare_regressors
+from skfair._comparison import Comparison
 from skfair._mitigation import (
     ROUTED,
-    MetaMitigator,
+    PredictsWithinStrata,
     as_table,
     begin_fit,
     check_estimator,
@@ -24,21 +23,19 @@ from skfair._utils._progress import Tasks, with_callbacks
 from skfair._utils._validation import ParameterError
 from skfair.groups import Selector
 from skfair.postprocessing._fold_repair import (
-    FoldRepair,
-    expect_aim,
+    compare_repair,
     find_aim,
     make_repairer,
-    put_on_common_scale,
-    repair_across_folds,
+    predict_fitted,
     repair_predictions,
     score_held_out,
-    warn_of_repair,
+    spread_ties,
 )
 from skfair.postprocessing._score_repairer import ScoreRepairer
 
 
 class RepairedRegressor(
-    MetaMitigator,
+    PredictsWithinStrata,
     RegressorMixin,  # type: ignore[misc]
     MetaEstimatorMixin,  # type: ignore[misc]
     BaseEstimator,  # type: ignore[misc]
@@ -102,9 +99,8 @@ class RepairedRegressor(
         The fitted regressors, one for each fold, whose repaired predictions are
         averaged; a single one if it is frozen or no groups are given.
     repairer_ : ScoreRepairer or None
-        The repair learnt on all held-out predictions, on the common scale of the
-        regressors, see the notes; None without groups. Its `max_mcdp` is the gap that
-        is aimed at.
+        The repair learnt on all held-out predictions; None without groups. Its
+        `max_mcdp` is the gap that is aimed at.
     comparison_ : Comparison or None
         Squared error, R2 and MCDP(0) (within strata, if there are any) of the repaired
         and of the plain predictions on held-out rows, with standard errors; None
@@ -127,9 +123,9 @@ class RepairedRegressor(
 
     Notes
     -----
-    Regressors of different folds spread their predictions differently. The map is
-    learnt and applied on the scale on which the predictions of everyone have the same
-    distribution for each of them; the repaired predictions are then averaged.
+    One map is learnt from the rows that all folds held out, and repairs the predictions
+    of each regressor, which are then averaged. For rows that share predictions see the
+    notes of `MADDPostProcessor`.
 
     A new prediction below or above all held-out ones is changed by as much as the least
     or the largest of them.
@@ -157,13 +153,12 @@ class RepairedRegressor(
     >>> table = model.comparison_.to_frame().round(2)
     >>> table.loc[["r2", "mcdp"], ["baseline", "mitigated"]]
           baseline  mitigated
-    r2        0.75        0.6
-    mcdp      0.51        0.1
+    r2        0.75       0.61
+    mcdp      0.51       0.10
     """
 
     __metadata_request__fit: ClassVar = ROUTED
     __metadata_request__predict: ClassVar = ROUTED
-    __metadata_request__score: ClassVar = ROUTED
 
     def __init__(
         self,
@@ -262,7 +257,6 @@ class RepairedRegressor(
         self.groups_, self.strata_ = rows.labels, given.strata
         self._dropped = given.dropped
         routed = route_fit_params(self, sensitive_features, fit_params, weights)
-        self._repair: FoldRepair | None = None
         self.repairer_: ScoreRepairer | None = None
         self.comparison_: Comparison | None = None
         if not rows.labels:
@@ -272,20 +266,16 @@ class RepairedRegressor(
             return self
         tasks = Tasks(self)
         models, scored = score_held_out(self, given, routed, tasks)
-        held_out, common = put_on_common_scale(self, scored, len(models))
+        held_out, self._spread = spread_ties(self, scored, len(models))
         self.estimators_ = models
-        aim = find_aim(self, held_out, given, models, common, options)
+        fitted = predict_fitted(self, models, given, held_out, self._spread)
+        aim = find_aim(self, held_out, fitted, options)
         if aim is not None:
             options["max_mcdp"] = aim.max_mcdp
         self.repairer_ = make_repairer(self, **options)
-        self._repair = FoldRepair(self.repairer_, common).fit(held_out)
+        self.repairer_._learn_rows(held_out, warn=False)
         self.repairer_._left_rows_out = given.ungrouped
-        tested, repaired, all_folds = repair_across_folds(self.repairer_, held_out)
-        found = compare_regressors(
-            tested, tested.y_pred, repaired, cross_fitted=all_folds
-        )
-        self.comparison_ = expect_aim(found, aim)
-        warn_of_repair(self, self.comparison_, aim)
+        self.comparison_ = compare_repair(self, self.repairer_, held_out, fitted, aim)
         tasks.end()
         return self
 
@@ -320,37 +310,6 @@ class RepairedRegressor(
             were absent in `fit`, unless `unknown_groups` is ``"pooled"``.
         """
         return repair_predictions(self, X, sensitive_features, control_features)
-
-    def score(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: ArrayLike | None = None,
-        *,
-        sensitive_features: Any = None,
-        control_features: Any = None,
-    ) -> float:
-        """R2 of `predict`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows to predict, with the same columns as in `fit`.
-        y : array-like of shape (n_samples,)
-            True target.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative sample weights.
-        sensitive_features, control_features : object, default=None
-            As in `predict`.
-
-        Returns
-        -------
-        float
-        """
-        predicted = self.predict(
-            X, sensitive_features=sensitive_features, control_features=control_features
-        )
-        return float(r2_score(y, predicted, sample_weight=sample_weight))
 
     def _repair_options(self) -> dict[str, Any]:
         """Check the parameters, and return those of the repair that is to be learnt."""

@@ -340,79 +340,113 @@ def _thresholds(rows: Rows) -> Floats:
     return distinct if distinct[-1] - distinct[0] > least else distinct[:1]
 
 
+class _Gaps:
+    """Gaps at the thresholds of several parts of the rows, which follow one another.
+
+    The gap of a group is what it has beyond what is allowed for its size: `limits` are
+    the ridge and these allowances of each part.
+    """
+
+    def __init__(
+        self,
+        parts: list[tuple[Rows, Floats, ScoreMap]],
+        limits: list[tuple[float, Floats]],
+    ) -> None:
+        self._rates, smoothings, moments, deviations = [], [], [], []
+        for rows, q, plain in parts:
+            mean = rows.weights @ rows.y_pred
+            deviation = np.sqrt(rows.weights @ (rows.y_pred - mean) ** 2)
+            spacings = np.maximum(np.gradient(plain.thresholds), 1e-6 * deviation)
+            smoothings.append(_WIDTH * spacings)
+            moments.append(q.T @ (rows.weights[:, None] * q))
+            deviations.append(deviation)
+            self._rates.append(_rates_of_passing(rows, q, plain.thresholds))
+        self.starts = np.cumsum([0, *(len(spacings) for spacings in smoothings)])
+        #: Part of each threshold.
+        self.part = np.repeat(np.arange(len(parts)), np.diff(self.starts))
+        self.smoothing = np.concatenate(smoothings)
+        self._moment = np.array(moments)[self.part]
+        deviation = np.array(deviations)[self.part]
+        allowances = np.column_stack([allowed for _, allowed in limits])
+        self.allowed = allowances[:, self.part]
+        self._ridge = np.array([ridge for ridge, _ in limits])[self.part] / deviation
+        self._identity = np.eye(len(self.allowed))
+        self._least = _LEAST_SLOPE * self._moment / deviation[:, None, None]
+        self._least += self._ridge[:, None, None] * self._identity
+        trace = np.trace(self._least, axis1=1, axis2=2)
+        self._level = trace[:, None, None] / len(self.allowed)
+
+    def rates(self, factors: Floats, width: Floats) -> tuple[Floats, Floats]:
+        """Excess rates and their slopes, of all parts."""
+        own = [slice(*ends) for ends in pairwise(self.starts)]
+        both = zip(self._rates, own, strict=True)
+        each = [rates(factors[:, i], width[i]) for rates, i in both]
+        excesses, slopes = zip(*each, strict=True)
+        return np.concatenate(excesses, axis=1), np.concatenate(slopes)
+
+    def size(self, factors: Floats) -> Floats:
+        """Root mean square of the change of scores, at each threshold."""
+        moved = (self._moment @ factors.T[..., None])[..., 0]
+        squares = (factors.T * moved).sum(axis=1)
+        return np.asarray(np.sqrt(np.maximum(squares, 0)))
+
+    def ends(self, rate: Floats) -> tuple[Floats, Floats]:
+        """Highest and lowest excess rate at each threshold, less what is allowed."""
+        return (rate - self.allowed).max(axis=0), (rate + self.allowed).min(axis=0)
+
+    def step(
+        self,
+        factors: Floats,
+        width: Floats,
+        rates: tuple[Floats, Floats],
+        limit: Floats,
+    ) -> Floats:
+        """Return the factors after a Newton step towards a limit of the gap.
+
+        Groups whose rate of passing is farthest from the others' get factors, which add
+        up to 0. The slopes of the rates are as if q were true, which are symmetric.
+        """
+        rate, slopes = rates
+        highest, lowest = self.ends(rate)
+        excess = rate - (highest + lowest) / 2
+        beyond = np.abs(excess) > limit / 2 + self.allowed
+        outside = np.where(beyond, np.sign(excess), 0)
+        side = np.where(factors != 0, np.sign(factors), outside)
+        center = _centers(side != 0)
+        missing = excess - side * (limit / 2 + self.allowed) - self._ridge * factors
+        # Any number on the diagonal serves for what is projected out.
+        slopes = center @ (slopes + self._least) @ center
+        slopes += self._level * (self._identity - center)
+        step = np.linalg.solve(slopes, center @ missing.T[..., None])
+        step = (center @ step)[..., 0].T
+        most = _REACH * width + _REACH_OF_CHANGE * self.size(factors)
+        step *= most / np.maximum(self.size(step), most)
+        factors = factors + step
+        factors[factors * side < 0] = 0  # such a group needs no factor
+        return np.asarray((_centers(factors != 0) @ factors.T[..., None])[..., 0].T)
+
+
 def _close_gaps(
     parts: list[tuple[Rows, Floats, ScoreMap]], limits: list[tuple[float, Floats]]
 ) -> Iterator[Floats]:
     """Yield factors at which the gap is at most 0.95, 0.9, ... 0 of the plain one.
 
-    At each threshold, groups whose rate of passing is farthest from the others' get
-    factors, which add up to 0. Newton steps find them, with the slopes of the rates as
-    if q were true, which are symmetric. A threshold whose gap has grown keeps its
-    former factors. The gap of a group is what it has beyond what is allowed for its
-    size: `limits` are the ridge and these allowances of each part. The thresholds of
-    all parts follow one another.
+    Newton steps find them. A threshold whose gap has grown keeps its former factors.
     """
-    functions, smoothings, moments, deviations = [], [], [], []
-    for rows, q, plain in parts:
-        mean = rows.weights @ rows.y_pred
-        deviation = np.sqrt(rows.weights @ (rows.y_pred - mean) ** 2)
-        spacings = np.maximum(np.gradient(plain.thresholds), 1e-6 * deviation)
-        smoothings.append(_WIDTH * spacings)
-        moments.append(q.T @ (rows.weights[:, None] * q))
-        deviations.append(deviation)
-        functions.append(_rates_of_passing(rows, q, plain.thresholds))
-    starts = np.cumsum([0, *(len(spacings) for spacings in smoothings)])
-    part = np.repeat(np.arange(len(parts)), np.diff(starts))
-    own = [slice(*ends) for ends in pairwise(starts)]
-    smoothing, moment = np.concatenate(smoothings), np.array(moments)[part]
-    deviation = np.array(deviations)[part]
-    allowed = np.column_stack([allowances for _, allowances in limits])[:, part]
-    ridge = np.array([ridge for ridge, _ in limits])[part] / deviation
-    n_groups = len(allowed)
-    identity = np.eye(n_groups)
-    least = _LEAST_SLOPE * moment / deviation[:, None, None]
-    least += ridge[:, None, None] * identity
-    level = np.trace(least, axis1=1, axis2=2)[:, None, None] / n_groups
-
-    def rates(factors: Floats, width: Floats) -> tuple[Floats, Floats]:
-        """Excess rates and their slopes, of all parts."""
-        each = [f(factors[:, i], width[i]) for f, i in zip(functions, own, strict=True)]
-        excesses, slopes = zip(*each, strict=True)
-        return np.concatenate(excesses, axis=1), np.concatenate(slopes)
-
-    def size(factors: Floats) -> Floats:
-        """Root mean square of the change of scores, at each threshold."""
-        squares = (factors.T * (moment @ factors.T[..., None])[..., 0]).sum(axis=1)
-        return np.asarray(np.sqrt(np.maximum(squares, 0)))
-
-    best = factors = np.zeros((n_groups, len(part)))
-    width = smoothing
-    rate, slopes = rates(factors, width)
-    highest, lowest = (rate - allowed).max(axis=0), (rate + allowed).min(axis=0)
+    gaps = _Gaps(parts, limits)
+    best = factors = np.zeros_like(gaps.allowed)
+    width = gaps.smoothing
+    rates = gaps.rates(factors, width)
+    highest, lowest = gaps.ends(rates[0])
     kept_gap = highest - lowest
-    plain_gap = np.maximum.reduceat(kept_gap, starts[:-1])[part]
+    plain_gap = np.maximum.reduceat(kept_gap, gaps.starts[:-1])[gaps.part]
     for share in np.linspace(1, 0, _N_STEPS + 1)[1:]:
         limit = np.where(plain_gap > 1e-9, share * plain_gap, 1.0)
         for _ in range(_N_NEWTON):
-            excess = rate - (highest + lowest) / 2
-            beyond = np.abs(excess) > limit / 2 + allowed
-            outside = np.where(beyond, np.sign(excess), 0)
-            side = np.where(factors != 0, np.sign(factors), outside)
-            center = _centers(side != 0)
-            missing = excess - side * (limit / 2 + allowed) - ridge * factors
-            # Any number on the diagonal serves for what is projected out.
-            slopes = center @ (slopes + least) @ center
-            slopes += level * (identity - center)
-            step = np.linalg.solve(slopes, center @ missing.T[..., None])
-            step = (center @ step)[..., 0].T
-            most = _REACH * width + _REACH_OF_CHANGE * size(factors)
-            step *= most / np.maximum(size(step), most)
-            factors = factors + step
-            factors[factors * side < 0] = 0  # such a group needs no factor
-            factors = (_centers(factors != 0) @ factors.T[..., None])[..., 0].T
-            width = np.hypot(smoothing, _WIDTH_OF_CHANGE * size(factors))
-            rate, slopes = rates(factors, width)
-            highest, lowest = (rate - allowed).max(axis=0), (rate + allowed).min(axis=0)
+            factors = gaps.step(factors, width, rates, limit)
+            width = np.hypot(gaps.smoothing, _WIDTH_OF_CHANGE * gaps.size(factors))
+            rates = gaps.rates(factors, width)
+        highest, lowest = gaps.ends(rates[0])
         gap = highest - lowest
         falls = gap <= np.maximum(limit, kept_gap)
         best, kept_gap = np.where(falls, factors, best), np.where(falls, gap, kept_gap)

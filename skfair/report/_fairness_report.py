@@ -17,7 +17,7 @@ from skfair.report._inputs import estimator_inputs, make_audit, read_frame
 from skfair.report._markdown import card_sections, record_of, render_markdown
 from skfair.report._options import DEFAULT_TITLE, Options
 from skfair.report._page import render
-from skfair.report._summary import summarize
+from skfair.report._summary import summarize, tell_predicted
 
 #: Columns of tables, by what they are called in a summary.
 _RENAMED = {
@@ -121,6 +121,7 @@ class FairnessReport:
         sensitive_features: Any = None,
         control_features: Any = None,
         sample_weight: ArrayLike | None = None,
+        counts: ArrayLike | None = None,
         threshold: float | None = None,
         pos_label: Any = None,
         scale: AnyScale = "probability",
@@ -148,6 +149,8 @@ dataframe or Groups, default=None
             `from_predictions`.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative sample weights.
+        counts : array-like of shape (n_samples,), default=None
+            How many people each row stands for, as in `from_predictions`.
         threshold : float, default=None
             Smallest score that counts as a positive decision. By default decisions
             are those of the `predict` method of classifiers.
@@ -175,14 +178,17 @@ dataframe or Groups, default=None
             As `from_predictions`, and if X has no such column.
         """
         columns = sensitive_features, control_features
-        return cls.from_predictions(
+        report = cls.from_predictions(
             y,
             sample_weight=sample_weight,
+            counts=counts,
             threshold=threshold,
             scale=scale,
             **estimator_inputs(estimator, X, *columns, pos_label, threshold, scale),
             **options,
         )
+        report.summary = tell_predicted(report.summary)
+        return report
 
     @classmethod
     def from_predictions(
@@ -194,10 +200,11 @@ dataframe or Groups, default=None
         sensitive_features: Any = None,
         control_features: Any = None,
         sample_weight: ArrayLike | None = None,
+        counts: ArrayLike | None = None,
         threshold: float | None = None,
         pos_label: Any = None,
         scale: AnyScale = "probability",
-        metrics: Sequence[str] | None = None,
+        metrics: Sequence[str] | Literal["all"] | None = None,
         n_resamples: int = 500,
         n_permutations: int = 199,
         confidence_level: float = 0.95,
@@ -239,6 +246,9 @@ or Groups, default=None
             it: the largest value, the stratum in which it is attained, and the mean.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative sample weights. Rows of weight 0 are left out.
+        counts : array-like of shape (n_samples,), default=None
+            How many people each row stands for, by default one: the report of a
+            published table is that of its people. A weight is that of each of them.
         threshold : float, default=None
             Smallest score that counts as a positive decision; with ``scale="rank"`` the
             smallest rank. None is 0.5 of probabilities. Of ranks nothing is decided
@@ -256,8 +266,10 @@ or Groups, default=None
             is in the unit of the target. It has the Wasserstein distance, MCDP(0), and
             the differences of mean predictions, mean errors and mean absolute errors,
             with these means and R2 by group.
-        metrics : sequence of str, default=None
-            Metrics to report, named as in `to_frame`; by default all that apply.
+        metrics : sequence of str or "all", default=None
+            Metrics to report and to test, named as in `to_frame`. None reports all that
+            apply, each with its interval, and tests those that answer a question, and
+            the calibration gap; ``"all"`` tests all of them, which takes longer.
         n_resamples : int, default=500
             Number of resamples for the intervals of DCP and of the calibration gap; all
             other intervals need none.
@@ -301,8 +313,8 @@ or Groups, default=None
         ------
         ValueError
             On no rows, lengths that differ, scores outside [0, 1], or that are not
-            finite with ``scale="rank"``, text labels without `pos_label`, missing
-            groups, and parameters out of range.
+            finite with ``scale="rank"``, counts that are no whole numbers, text labels
+            without `pos_label`, missing groups, and parameters out of range.
         """
         audit = make_audit(
             y_true=y_true,
@@ -312,6 +324,7 @@ or Groups, default=None
             control_features=control_features,
             pos_label=pos_label,
             sample_weight=sample_weight,
+            counts=counts,
             options=Options(
                 threshold=threshold,
                 scale=scale,
@@ -342,6 +355,7 @@ or Groups, default=None
         sensitive_features: str | list[str],
         control_features: str | list[str] | None = None,
         sample_weight: str | None = None,
+        counts: str | None = None,
         pos_label: Any = None,
         scale: Scale = "probability",
         **options: Any,
@@ -373,6 +387,10 @@ or Groups, default=None
             their intersection. They are further keys of the same aggregation.
         sample_weight : str, default=None
             Name of the column of non-negative sample weights.
+        counts : str, default=None
+            Name of the column that says how many people each row stands for, as in
+            `from_predictions`. The rows of a table with counts are read, however many
+            they are.
         threshold : float, default=None
             Smallest score that counts as a positive decision, or smallest rank, as in
             `from_predictions`.
@@ -399,7 +417,7 @@ or Groups, default=None
             scores are missing or outside [0, 1], if labels, groups or strata are
             missing, if weights are negative or not finite; as `from_predictions`.
         TypeError
-            If `frame` is no table, or if scores or weights are no numbers.
+            If `frame` is no table, or if scores, weights or counts are no numbers.
 
         See Also
         --------
@@ -443,6 +461,7 @@ or Groups, default=None
             sensitive_features=sensitive_features,
             control_features=control_features,
             sample_weight=sample_weight,
+            counts=counts,
             pos_label=pos_label,
             options=Options(scale=scale, **options),
         )

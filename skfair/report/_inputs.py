@@ -26,6 +26,7 @@ from skfair._utils._response import (
 from skfair._utils._validation import (
     ROUNDING,
     ParameterError,
+    check_counts,
     check_length,
     check_numbers,
     check_weights,
@@ -233,11 +234,11 @@ def make_audit(
     sample_weight: ArrayLike | None,
     options: Options,
     control_features: Any = None,
-    n_alike: Integers | None = None,
+    counts: ArrayLike | None = None,
 ) -> Audit:
-    """Check and encode the arguments, without the rows of weight zero.
+    """Check and encode the arguments, without the rows of weight or count zero.
 
-    Entries that stand for `n_alike` rows each must have positive weights.
+    A row that stands for several people is repeated, unless they are many.
     """
     warn_if_reordered(
         y_true=y_true,
@@ -245,6 +246,7 @@ def make_audit(
         y_pred=y_pred,
         sensitive_features=sensitive_features,
         sample_weight=sample_weight,
+        counts=counts,
         control_features=control_features,
     )
     of_numbers = options.scale == "real"
@@ -258,12 +260,16 @@ def make_audit(
     if true is not None:
         check_length("y_true", len(true), n_samples)
     weights = check_weights(sample_weight, n_samples)
-    positions = np.arange(n_samples) if weights is None else np.flatnonzero(weights)
-    if not len(positions):
-        raise ValueError("sample_weight is zero in every row, expected positive ones.")
+    people = check_counts(counts, n_samples)
+    positions = _positions_that_count(weights, people, n_samples)
+    if people is not None:
+        people = people[positions]
+        # Models are compared row by row.
+        if people.sum() < MANY_ROWS or len({*scores, *predicted}) > 1:
+            positions, people = np.repeat(positions, people), None
     weights = None if weights is None else weights[positions]
     true = None if true is None else true[positions]
-    rows = rows_of(true, len(positions), classes, weights, n_alike)
+    rows = rows_of(true, len(positions), classes, weights, people)
     models = _make_models(scores, predicted, rows, positions, options)
     attributes = _groups_by_name(sensitive_features, n_samples, positions, options)
     strata = None
@@ -278,6 +284,21 @@ def make_audit(
     )
     _tell_numbers(audit)
     return audit
+
+
+def _positions_that_count(
+    weights: Floats | None, people: Integers | None, n_samples: int
+) -> Integers:
+    """Positions of the rows whose weight and number of people are above zero."""
+    counting = np.ones(n_samples, bool)
+    for name, values in ("sample_weight", weights), ("counts", people):
+        if values is not None:
+            counting &= values > 0
+            if not counting.any():
+                raise ValueError(
+                    f"{name} is zero in every row that counts, expected positive ones."
+                )
+    return np.flatnonzero(counting)
 
 
 def _refuse_with_numbers(y_score: Any, y_pred: Any, pos_label: Any) -> None:
@@ -628,21 +649,23 @@ def read_frame(
     sensitive_features: Any,
     control_features: Any,
     sample_weight: str | None,
+    counts: str | None,
     pos_label: Any,
     options: Options,
 ) -> list[Audit]:
-    """Read a table of few rows, or count its rows for each model."""
+    """Read a table of few rows, or of counts, or count its rows for each model."""
     columns = {
         "y_true": y_true,
         "sensitive_features": names_of(sensitive_features),
         "control_features": control_names(control_features),
         "sample_weight": sample_weight,
+        "counts": counts,
     }
     models = _columns_of_models(y_score, y_pred)
     table = _open(frame, columns, models)
     n_rows = int(_collected(table.select(nw.len().alias("n")))["n"][0])
     make = partial(make_audit, pos_label=pos_label, options=options)
-    if n_rows < MANY_ROWS:
+    if n_rows < MANY_ROWS or counts is not None:
         return [_read_rows(table, columns, models, make)]
     audits = [
         _count_rows(table, columns, name, *models[name], n_rows, options, make)
@@ -685,7 +708,8 @@ def _open(frame: Any, columns: Named, models: _Models) -> Any:
     """Check that a table has the columns, and that scores are numbers."""
     table: Any = None
     for score, predicted in models.values():
-        named = {"y_score": score, "y_pred": predicted, "y_true": columns["y_true"]}
+        named = {"y_score": score, "y_pred": predicted}
+        named |= {name: columns[name] for name in ("y_true", "counts")}
         table = open_table(
             frame,
             columns["sensitive_features"],
@@ -764,7 +788,7 @@ def _count_rows(
         sensitive_features=dict(zip(sensitive, entries.attributes, strict=True)),
         control_features=entries.strata,
         sample_weight=None if weight is None else entries.weights / entries.rows,
-        n_alike=entries.rows,
+        counts=entries.rows,
     )
     if score is None or not (entries.lows < entries.highs).any():
         return audit

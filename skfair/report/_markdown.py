@@ -43,12 +43,11 @@ OF_RATIOS = {
     "upper": "Upper",
     "status": "Status",
 }
-#: Captions of tables of impact ratios, and headings of lists.
+#: Captions of tables of impact ratios.
 RATIOS = {
     "selection": "Impact ratios of selection rates",
     "scoring": "Impact ratios of scoring rates",
 }
-SECTIONS = {"Cautions": "cautions", "What this cannot show": ""}
 #: Columns of tables of metrics within strata, and of everyone, and their headings.
 OF_STRATA = {
     "title": "Metric",
@@ -87,10 +86,12 @@ def sections(summary: Summary) -> Iterator[Section]:
     for attribute in summary["attributes"]:
         for result in attribute["results"]:
             title = plain(f"{attribute['name']}, {result['model']}")
-            tests = OF_TESTS if summary["settings"]["n_permutations"] else {}
-            if not any(measure["tested"] for measure in result["measures"]):
+            measures = sorted(result["measures"], key=lambda one: not one["answers"])
+            tested = any(one["pvalue"] is not None for one in measures)
+            tests = OF_TESTS if tested else {}
+            if not any(measure["tested"] for measure in measures):
                 tests = {k: heading for k, heading in tests.items() if k != "tested"}
-            yield 2, title, _metrics(result["measures"], OF_METRICS | tests)
+            yield 2, title, _metrics(measures, OF_METRICS | tests)
             if result["groups"]:
                 rows = [{**row, "interval": _ends(row)} for row in result["groups"]]
                 yield 3, f"Groups: {title}", _table_of_groups(rows, OF_GROUPS)
@@ -102,10 +103,13 @@ def sections(summary: Summary) -> Iterator[Section]:
                 lines = [plain(result["strata"]["sentence"]), ""]
                 lines += _metrics(result["strata"]["rows"], OF_STRATA)
                 yield 3, f"Within strata: {title}", lines
-    for heading, key in SECTIONS.items():
-        texts = summary[key] if key else summary["verdict"]["cannot"]
+    for heading, texts in {
+        "Notes on the data": summary["settings"]["notes"],
+        "Read with care": summary["cautions"],
+        "What this report cannot show": summary["verdict"]["cannot"],
+    }.items():
         if texts:
-            yield 2, heading, [f"- {plain(text)}" for text in texts]
+            yield 2, heading, _bullets(map(plain, texts))
 
 
 def card_sections(
@@ -125,13 +129,41 @@ def _head(summary: Summary, record: Mapping[str, str]) -> list[str]:
     if (left_out := summary["settings"]["left_out"]) is not None:
         lines[0] = f"{lines[0][:-1]}, {whole(left_out['n_rows'])} more left out."
     lines += [f"- {name}: {plain(str(text))}" for name, text in record.items()]
+    if summary["settings"]["decides"]:
+        decided = {model["name"]: model["decided_by"] for model in summary["models"]}
+        rules = [f"{name}: {rule}" for name, rule in decided.items()]
+        rules = rules if len(rules) > 1 else [*decided.values()]
+        what = "Decisions" if summary["settings"]["decided"] else "Predictions"
+        lines.append(f"- {what}: {plain('; '.join(rules))}")
     seed = summary["settings"]["random_state"]
     made = f"skfair {summary['versions']['skfair']}, seed {seed}"
     lines += [f"- Made with: {plain(made)}", ""]
-    for lead in summary["verdict"]["leads"]:
-        text = " ".join([lead["text"], *lead.get("further", ())])
-        lines.append(f"- **{plain(lead['model'])}**: {plain(text)}")
-    return lines
+    verdict, several = summary["verdict"], len(summary["models"]) > 1
+    for lead in verdict["leads"]:
+        changes = [plain(change["text"]) for change in lead["changes"]]
+        if changes:
+            lines += [f"**{plain(lead['changed'])}**", "", *_bullets(changes), ""]
+    for position, lead in enumerate(verdict["leads"]):
+        name = f"{plain(lead['model'])}: " if several else ""
+        if lead["nothing"]:
+            lines += [f"{name}{plain(lead['nothing'])}", ""]
+        for answer in lead["answers"]:
+            question = plain(summary["questions"][answer["question"]])
+            lines += [f"**{name}{question}** {plain(answer['text'])}", ""]
+            points = [
+                f"{plain(point['attribute'])}: {plain(point['text'])}"
+                for point in verdict["points"]
+                if point["position"] == position
+                and point["question"] == answer["question"]
+            ]
+            lines += [*_bullets(points), ""]
+        lines += [f"{name}{plain(text)}\n" for text in lead["further"]]
+    return lines[:-1] if lines[-1] == "" else lines
+
+
+def _bullets(texts: Iterable[str]) -> list[str]:
+    """Lines of a list."""
+    return [f"- {text}" for text in texts]
 
 
 def _ends(row: Summary) -> str | None:

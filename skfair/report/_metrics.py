@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 from skfair._rows import Rows
 from skfair._utils._arrays import Floats, Integers, quotients
 from skfair._utils._text import (
-    in_quotes,
     in_unit,
     number,
+    or_none,
     percent,
     points,
-    whole,
 )
 from skfair._utils._validation import check_choice
 from skfair.groups import Groups, positions_in, sort_labels
@@ -301,43 +300,20 @@ def _join_weights(audit: Audit) -> tuple[NDArray[np.intp], NDArray[Any]]:
     return joined[levels], means
 
 
-Summary = dict[str, Any]
-#: Numbers and names as text, by what they are called in messages.
-Values = dict[str, str]
-
-#: The questions of the verdict, in the order of the page.
-QUESTIONS = {
-    "decisions": "Who gets the positive decision?",
-    "scores": "How do scores differ, whatever the threshold?",
-    "errors": "Are people with the same true label treated alike?",
-}
-#: Questions that the page answers beside those of the verdict.
-FURTHER_QUESTIONS = {"calibration": "Does a score mean the same in every group?"}
-#: The questions about predicted numbers.
-QUESTIONS_OF_NUMBERS = {
-    "scores": "How do predicted numbers differ?",
-    "mean errors": "Is one group overestimated beside another?",
-    "absolute errors": "Are predictions of one group less exact?",
-}
+#: The questions of the verdict, in the order of the page, and those about numbers.
+QUESTIONS = "decisions", "scores", "errors"
+QUESTIONS_OF_NUMBERS = "scores", "mean errors", "absolute errors"
 #: The scale that metrics of labels, and of scores, have on each scale of a report; None
 #: is no scale.
 _OF_LABELS: Mapping[str, str | None] = {"probability": None, "rank": None}
 _OF_SCORES: Mapping[str, str | None] = {"probability": "probability", "rank": "rank"}
 
 
-def questions_of(settings: Mapping[str, Any]) -> dict[str, str]:
+def questions_of(settings: Mapping[str, Any]) -> tuple[str, ...]:
     """Questions of a report with these settings."""
     if settings["scale"] == "real":
         return QUESTIONS_OF_NUMBERS
-    if not settings["decides"]:
-        return {"scores": QUESTIONS["scores"]}
-    return QUESTIONS
-
-
-def word_of(question: str, settings: Mapping[str, Any]) -> str:
-    """Noun for the subject of a question; scores of a regressor are predictions."""
-    of_numbers = settings.get("scale") == "real"
-    return "predictions" if of_numbers and question == "scores" else question
+    return QUESTIONS if settings["decides"] else ("scores",)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -345,7 +321,7 @@ class Measure:
     """One metric of a report.
 
     `options` names the options of the metric that a report sets. What the metric is
-    says `templates/definitions.html`.
+    says `templates/definitions.html`, what it has found `_sentences`.
     """
 
     key: str
@@ -353,19 +329,12 @@ class Measure:
     question: str
     metric: Any
     options: tuple[str, ...] = ("multigroup",)
-    #: What was found, without regard to chance and without full stop: a message, or a
-    #: function of a summary, the metric in it, and the values of a message.
-    sentence: str | Callable[[Summary, Summary, Values], str]
     #: Writes a value as its sentence does; percentage points are left out.
     unit: Callable[[float], str]
     #: Locates the value, where the specification does not.
     find: Callable[[Sample], Located] | None = None
     #: Writes the figure of a group.
     of_group: Callable[[float], str] = percent
-    #: Sentence on the ranks of scores, where it differs.
-    sentence_of_ranks: str = ""
-    #: Says what chance alone gives.
-    by_chance: str = "about {text}"
     #: Order in which metrics are taken for the answer to their question; None is never.
     rank: int | None
     #: What is evaluated on the statistic of a question, where it is not the metric.
@@ -402,10 +371,6 @@ class Measure:
     def text_of(self, value: float) -> str:
         """Write a value with its unit."""
         return f"{self.unit(value)} points" if self.unit is points else self.unit(value)
-
-    def chance_text(self, null: float) -> str:
-        """Write the mean of the metric under shuffled groups."""
-        return self.by_chance.format(text=self.text_of(null))
 
     def options_of(self, sample: Sample) -> dict[str, Any]:
         """Return the options of the metric in a report."""
@@ -456,13 +421,6 @@ class Measure:
             arguments.append(f'scale="{scale}"')
         return f"{self.metric.__name__}({', '.join(arguments)})"
 
-    def describe(self, summary: Summary, measure: Summary, values: Values) -> str:
-        """Say what was found, as `sentence` does."""
-        if callable(self.sentence):
-            return self.sentence(summary, measure, values)
-        of_ranks = summary["settings"]["scale"] == "rank" and self.sentence_of_ranks
-        return (of_ranks or self.sentence).format(**values)
-
 
 def _locate_outlier(sample: Sample) -> Located:
     """Locate the group that is furthest from the average group."""
@@ -485,76 +443,6 @@ def _locate_baseline(sample: Sample) -> Located:
     return Located(sample.baseline[0], (0, None))
 
 
-def _gap_to_average(summary: Summary, measure: Summary, values: Values) -> str:
-    ours, theirs = measure["attained"]["figures"]
-    return (
-        "Of all groups {first} is furthest from the average group: {value} points "
-        "{side} its selection rate of {theirs}"
-    ).format(side="above" if ours > theirs else "below", **values)
-
-
-def _gap_of_tail(summary: Summary, measure: Summary, values: Values) -> str:
-    share = percent(1 - ALPHA)
-    n_tail, n_groups = measure["attained"]["n_tail"], measure["n_groups"]
-    furthest = f"The {share} of groups furthest from the average"
-    if n_tail == 1:
-        return f"{furthest} are one group here, so this is the largest gap"
-    return (
-        f"{furthest} ({n_tail} of {n_groups}) are {values['value']} points from the "
-        "average group's selection rate, on average"
-    )
-
-
-def _largest_gap_of_scores(summary: Summary, measure: Summary, values: Values) -> str:
-    """Describe MCDP(0), whose figures are shares of scores up to the threshold."""
-    scale, attained = summary["settings"]["scale"], measure["attained"]
-    ours, theirs = attained["figures"]
-    shares = (values["second"], 1 - theirs), (values["first"], 1 - ours)
-    (low, less), (high, more) = sorted(shares, key=lambda share: share[1])
-    values |= {"low": low, "less": percent(less), "high": high, "more": percent(more)}
-    if scale == "real":
-        return (
-            "{less} of {low} and {more} of {high} have a prediction above {number}: "
-            "{value} percentage points apart, the most above any number"
-        ).format(number=in_unit(attained["score"]), **values)
-    if scale == "rank":
-        values["score"] = f"the rank {values['score']}"
-    return (
-        "At a threshold just above {score}, {less} of {low} are selected and {more} of "
-        "{high}: {value} percentage points apart, the most at any threshold"
-    ).format(**values)
-
-
-def _sustained_gap(summary: Summary, measure: Summary, values: Values) -> str:
-    length = 2 * EPSILON
-    window = f"{length:g} long"
-    if summary["settings"]["scale"] == "rank":
-        window = f"that holds {percent(length)} of everyone"
-    return (
-        "Throughout some range of thresholds {window}, {first} and {second} are at "
-        "least {value} points apart"
-    ).format(window=window, **values)
-
-
-def _difference_of_errors(summary: Summary, measure: Summary, values: Values) -> str:
-    classes, attained = summary["classes"], measure["attained"]
-    for group, key, size in zip(
-        ("first", "second"), ("ours", "theirs"), attained["sizes"], strict=True
-    ):
-        of = "of" if summary["settings"]["sample_weight"] else f"of {whole(size)} in"
-        values[key] = f"{values[key]} {of} {values[group]}"
-    true, predicted = attained["classes"]
-    people = "truly positive" if true == 1 else "not truly positive"
-    decided = "get the positive decision"
-    if len(classes) != 2:
-        people = f"truly {in_quotes(classes[true])}"
-        decided = f"are predicted to be {in_quotes(classes[predicted])}"
-    return (
-        "Of people who are {people}, {ours} and {theirs} {decided}: "
-        "{value} percentage points apart"
-    ).format(people=people, decided=decided, **values)
-
-
 def _difference_of_means(
     *, key: str, unit: Callable[[float], str] = in_unit, **parts: Any
 ) -> Measure:
@@ -564,7 +452,6 @@ def _difference_of_means(
         of_statistic=DemographicParity(scale="real"),
         of_group=unit,
         unit=unit,
-        by_chance="a difference of about {text}",
         **parts,
     )
 
@@ -578,8 +465,6 @@ _TABLE = (
         key="demographic_parity_difference",
         title="Difference of selection rates",
         metric=demographic_parity_difference,
-        sentence="{first} gets the positive decision in {ours} of cases, {second} in "
-        "{theirs}: {value} percentage points apart",
         rank=1,
     ),
     _of_decisions(
@@ -588,7 +473,6 @@ _TABLE = (
         metric=max_gap,
         options=(),
         find=_locate_outlier,
-        sentence=_gap_to_average,
         rank=2,
     ),
     _of_decisions(
@@ -597,7 +481,6 @@ _TABLE = (
         metric=cvar_fairness,
         options=("alpha",),
         find=_locate_tail,
-        sentence=_gap_of_tail,
         rank=None,
     ),
     Measure(
@@ -605,7 +488,6 @@ _TABLE = (
         title="MCDP(0)",
         question="scores",
         metric=mcdp,
-        sentence=_largest_gap_of_scores,
         unit=points,
         rank=2,
         scales={**_OF_SCORES, "real": "rank"},
@@ -615,17 +497,12 @@ _TABLE = (
         title=f"MCDP({EPSILON:g})",
         metric=mcdp,
         options=("epsilon", "multigroup"),
-        sentence=_sustained_gap,
         rank=None,
     ),
     _of_scores(
         key="abcc",
         title="ABCC",
         metric=abcc,
-        sentence="Averaged over all thresholds, the selected shares of {first} and "
-        "{second} differ by {value} points",
-        sentence_of_ranks="Averaged over thresholds at the scores of everyone, the "
-        "selected shares of {first} and {second} differ by {value} points",
         rank=3,
     ),
     _difference_of_means(
@@ -633,7 +510,6 @@ _TABLE = (
         title="Difference of mean scores",
         question="scores",
         metric=demographic_parity_difference,
-        sentence="The mean score is {ours} for {first} and {theirs} for {second}",
         unit=number,
         rank=6,
         scales={"probability": "probability"},  # a mean of ranks has no unit
@@ -642,10 +518,6 @@ _TABLE = (
         key="madd",
         title="MADD",
         metric=madd,
-        sentence="{value} of the score histograms of {first} and {second} does not "
-        "overlap",
-        sentence_of_ranks="{value} of the histograms of the ranks of {first} and "
-        "{second} does not overlap",
         unit=lambda value: percent(value / 2),  # MADD is twice the share
         rank=4,
     ),
@@ -654,8 +526,6 @@ _TABLE = (
         title="Wasserstein distance",
         question="scores",
         metric=abcc,
-        sentence="To be distributed as those of {second}, predictions of {first} would "
-        "have to change by {value} on average",
         unit=in_unit,
         rank=1,
         scales={"real": "real"},
@@ -665,7 +535,6 @@ _TABLE = (
         title="Difference of mean predictions",
         question="scores",
         metric=demographic_parity_difference,
-        sentence="The mean prediction is {ours} for {first} and {theirs} for {second}",
         rank=5,
         scales={"real": "real"},
     ),
@@ -674,8 +543,6 @@ _TABLE = (
         title="Difference of mean errors",
         question="mean errors",
         metric=mean_error_difference,
-        sentence="The mean of predicted minus true values is {ours} for {first} and "
-        "{theirs} for {second}",
         rank=1,
         scales={"real": None},
     ),
@@ -684,8 +551,6 @@ _TABLE = (
         title="Difference of mean absolute errors",
         question="absolute errors",
         metric=mean_absolute_error_difference,
-        sentence="Predictions are off by {ours} on average for {first} and by {theirs} "
-        "for {second}",
         rank=1,
         scales={"real": None},
     ),
@@ -695,7 +560,6 @@ _TABLE = (
         question="errors",
         metric=equalized_odds_difference,
         of_statistic=ComparableOdds(),
-        sentence=_difference_of_errors,
         unit=points,
         rank=1,
     ),
@@ -706,8 +570,6 @@ _TABLE = (
         metric=dcp,
         options=(),
         find=_locate_baseline,
-        sentence="Predictions of {value} of people would have to be set aside for the "
-        "error rates of all groups to agree",
         unit=percent,
         rank=2,
         bounded=False,
@@ -718,9 +580,6 @@ _TABLE = (
         question="calibration",
         metric=calibration_gap,
         of_statistic=CalibrationGap(),
-        sentence="Added up over people with scores up to {score}, outcomes minus "
-        "scores are {ours} points for {first} and {theirs} points for {second}: "
-        "{value} percentage points apart, the most up to any score",
         of_group=points,
         unit=points,
         rank=None,
@@ -753,13 +612,47 @@ def amounts(low: float, high: float, key: str) -> str:
     return f"{amount(low, key)} to {amount(high, key)}"
 
 
+def named_metrics(audit: Audit) -> Sequence[str] | None:
+    """Return the metrics that a report was asked for; None where all that apply."""
+    metrics = audit.options.metrics
+    return None if metrics is None or metrics == "all" else metrics
+
+
+def answer_to(question: str, values: Mapping[str, float | None]) -> str | None:
+    """Return the metric that answers a question: the first one that is defined.
+
+    Where none is defined it is the first one that was asked for, if there is any.
+    """
+    ranks = {
+        key: measure.rank
+        for key, measure in MEASURES.items()
+        if measure.question == question and measure.rank is not None and key in values
+    }
+    keys = sorted(ranks, key=lambda key: ranks[key] or 0)
+    defined = (key for key in keys if values[key] is not None)
+    return next(defined, keys[0] if keys else None)
+
+
+def tested_keys(sample: Sample, located: Mapping[str, Located]) -> set[str]:
+    """Return the metrics that are tested: all that were named, or those that answer.
+
+    They answer a question of the verdict, or that of calibration.
+    """
+    if sample.audit.options.metrics is not None:
+        return {*located}
+    values = {key: or_none(gap.value) for key, gap in located.items()}
+    questions = {MEASURES[key].question for key in located}
+    keys = {answer_to(question, values) for question in questions}
+    return {key for key in keys if key is not None} | {"calibration_gap"}
+
+
 def keys_of(
     audit: Audit, model: Model, groups: Groups | None = None
 ) -> tuple[str, ...]:
     """Metrics that can be computed for a model, of those asked for."""
-    wanted, scale = audit.options.metrics, audit.options.scale
+    wanted, scale = named_metrics(audit), audit.options.scale
     pooled = groups is not None and comparison_of(groups) == "pooled"
-    left_out = _OF_FEW_GROUPS if pooled and not wanted else ()
+    left_out = _OF_FEW_GROUPS if pooled and not audit.options.metrics else ()
     scored, labelled = model.y_score is not None, audit.y_true is not None
     possible = {
         "decisions": audit.binary and model.decides,
@@ -807,7 +700,7 @@ def _check_metrics(audit: Audit) -> None:
         "scores": "y_score",
         "calibration": "y_true and y_score of two classes",
     }
-    for key in audit.options.metrics or ():
+    for key in named_metrics(audit) or ():
         check_choice("metrics", key, tuple(MEASURES))
         if key not in possible:
             measure = MEASURES[key]

@@ -56,7 +56,7 @@ from skfair.model_selection._model_comparison import (
     worst_loss,
 )
 from skfair.report._inputs import LEVEL, Audit, Model, large_groups
-from skfair.report._metrics import MEASURES, Sample, count_outcomes
+from skfair.report._metrics import MEASURES, Sample, count_outcomes, tested_keys
 
 #: DCP is computed again in each draw where its exact search, which enumerates
 #: vertices, takes milliseconds.
@@ -137,10 +137,15 @@ def _drawn_keys(sample: Sample, located: Mapping[str, Located]) -> dict[str, lis
     return keys
 
 
-def _count_draws(sample: Sample, keys: Mapping[str, list[str]]) -> int:
+def _count_draws(
+    sample: Sample, located: Mapping[str, Located], keys: Mapping[str, list[str]]
+) -> int:
     """Count permutations of each question, and resamples."""
-    options = sample.audit.options
-    n_kinds = sum(len(_by_permutations(sample, of)) for of in keys.values())
+    options, tested = sample.audit.options, tested_keys(sample, located)
+    n_kinds = sum(
+        len(_by_permutations(sample, [key for key in of if key in tested]))
+        for of in keys.values()
+    )
     resampled = [k for of in keys.values() for k in of if not MEASURES[k].bounded]
     return n_kinds * options.n_permutations + len(resampled) * options.n_resamples
 
@@ -161,38 +166,64 @@ def _bounds(sample: Sample, located: Mapping[str, Located]) -> dict[str, Numbers
     return results
 
 
-def gaps_beside_first(sample: Sample, first: Sample) -> dict[str, tuple[float, float]]:
+def gaps_beside_first(
+    sample: Sample, first: Sample, keys: Iterable[str]
+) -> dict[str, tuple[float, float]]:
     """Interval of what each gap has more than that of the first model, by metric.
 
     Rows are paired; counted ones cannot be. Where groups are small, the intervals of
-    the two gaps tell more: each end is the better of both, at half the error each. The
-    gap of decisions, 0 or 1, is the difference of selection rates.
+    the two gaps tell more: each end is the better of both, at half the error each.
     """
-    audit, model, other = sample.audit, sample.model, first.model
-    if model is other or audit.rows.n is not None or not sample.comparable:
+    audit = sample.audit
+    if sample.model is first.model or audit.rows.n is not None:
         return {}
-    compared: dict[str, tuple[Any, Any]] = {
-        "demographic_parity_difference": (model.y_pred, other.y_pred)
-    }
-    if model.y_score is not None and other.y_score is not None:
-        compared["mcdp"] = model.y_score, other.y_score
-    keys = [key for key in compared if key in sample.keys]
-    rows = np.flatnonzero(sample.groups.codes >= 0)
-    weights = audit.entry_weights[rows]
     tail = (1 - audit.options.confidence_level) / 2
-    arguments = sample.groups.codes[rows], weights.astype(float), 1 - tail
+    keys = [key for key in keys if MEASURES[key].bounded]
     own, others = (dict(compare_metrics(side, keys)) for side in (sample, first))
     intervals = {}
     for key in keys:
-        of_model, of_first = (values[rows] for values in compared[key])
-        low, high = gap_interval(of_model, of_first, *arguments, sample.comparison)
         ends = [
             bound(by_key[key], tail / 4)
             for by_key in (own, others)
             for bound in (lower_bound, upper_bound)
         ]
+        parts = [*_paired_intervals(sample, first, key)] or [(-math.inf, math.inf)]
+        # The largest of several gaps changes by no more than one of them.
+        low, high = min(low for low, _ in parts), max(high for _, high in parts)
         intervals[key] = max(low, ends[0] - ends[3]), min(high, ends[1] - ends[2])
     return intervals
+
+
+def _paired_intervals(
+    sample: Sample, first: Sample, key: str
+) -> Iterator[tuple[float, float]]:
+    """Intervals of `compare_models`: one, or for error rates one for each true label.
+
+    They hold at once. The gap of decisions, 0 or 1, is the difference of rates.
+    """
+    audit, labels = sample.audit, list[int | None]([None])
+    own: NDArray[Any] = sample.model.y_pred
+    other: NDArray[Any] = first.model.y_pred
+    if key == "mcdp":
+        assert sample.model.y_score is not None
+        assert first.model.y_score is not None
+        own, other = sample.model.y_score, first.model.y_score
+    elif key == "equalized_odds_difference" and audit.binary:
+        labels = [0, 1]
+    elif key != "demographic_parity_difference":
+        return
+    level = 1 - (1 - audit.options.confidence_level) / 2 / len(labels)
+    for label in labels:
+        codes = sample.groups.codes
+        if label is not None:
+            enough = comparable_cells(sample.statistic("errors"))[:, label]
+            kept = (codes >= 0) & enough[codes] & (audit.y_true == label)
+            codes = np.where(kept, codes, -1)
+        rows = np.flatnonzero(codes >= 0)
+        if len(np.unique(codes[rows])) > 1:
+            weights = audit.entry_weights[rows].astype(float)
+            arguments = codes[rows], weights, level, sample.comparison
+            yield gap_interval(own[rows], other[rows], *arguments)
 
 
 def has_pair_intervals(sample: Sample, key: str) -> bool:
@@ -239,7 +270,7 @@ def uncertainties(
     Undefined metrics have none.
     """
     keys = [*map(_drawn_keys, samples, located)]
-    total = sum(map(_count_draws, samples, keys))
+    total = sum(map(_count_draws, samples, located, keys))
     done = DrawsDone(total, samples[0].audit.options.verbose if samples else 0)
     return [
         _uncertainty(sample, values, of_sample, done)
@@ -255,9 +286,11 @@ def _uncertainty(
 ) -> dict[str, Numbers]:
     """Find intervals and p-values of the metrics of a sample, by question."""
     results, resampled = _bounds(sample, located), dict[str, MetricSample]()
+    tested = tested_keys(sample, located)
     for question, of_question in keys.items():
         rows, counted = sample.drawn_from(question)
-        tests = permute(sample, of_question, rows, [counted], done)
+        asked = [key for key in of_question if key in tested]
+        tests = permute(sample, asked, rows, [counted], done)
         for key, test in tests.items():
             results[key] |= _test_of(test, sample)
         for key in of_question:
@@ -382,12 +415,17 @@ def _resample(
     if not samples:
         return {}
     options = sample.audit.options
-    # The same seed draws the same people for each metric.
     generators = [check_seed(options.random_state) for _ in samples]
-    draws = (
-        [s.resampled(g) for s, g in zip(samples.values(), generators, strict=True)]
-        for _ in range(options.n_resamples)
-    )
+
+    def draw() -> list[MetricSample]:
+        first, *others = samples.values()
+        if sample.audit.counts_are_drawn:  # metrics count other cells of people
+            each = zip(samples.values(), generators, strict=True)
+            return [own.resampled(generator) for own, generator in each]
+        drawn = first.resampled(generators[0])
+        return [drawn, *(other.drawn_as(drawn.rows) for other in others)]
+
+    draws = (draw() for _ in range(options.n_resamples))
     values = read_each(
         [value_of] * len(samples),
         draws,
@@ -470,11 +508,14 @@ def parts_by_stratum(sample: Sample) -> list[Stratum]:
     return [(label, sample.at(entries)) for label, entries in rows.by_stratum()]
 
 
-def values_within_strata(sample: Sample, parts: Sequence[Stratum]) -> list[Numbers]:
+def values_within_strata(
+    sample: Sample, parts: Sequence[Stratum], tested: Collection[str]
+) -> list[Numbers]:
     """Of each metric the largest value over some strata, and their mean.
 
-    Tests draw rows, so they are left out where the report draws counts. DCP is not
-    computed within strata: its search takes too long to be repeated.
+    Metrics of `tested` have tests, which draw rows, so they are left out where the
+    report draws counts. DCP is not computed within strata: its search takes too long
+    to be repeated.
     """
     keys = [key for key in sample.keys if MEASURES[key].bounded]
     compared: dict[str, list[tuple[Stratum, Comparisons]]] = {key: [] for key in keys}
@@ -482,7 +523,7 @@ def values_within_strata(sample: Sample, parts: Sequence[Stratum]) -> list[Numbe
         for key, comparisons in compare_metrics(part[1], keys, sample):
             if not math.isnan(comparisons.value):
                 compared[key].append((part, comparisons))
-    tests = _tests_within(sample, parts, keys)
+    tests = _tests_within(sample, parts, keys, tested)
     return [
         {"key": key, **_combine(sample, compared[key]), **tests[key]} for key in keys
     ]
@@ -507,15 +548,20 @@ def _combine(sample: Sample, of_parts: list[tuple[Stratum, Comparisons]]) -> Num
 
 
 def _tests_within(
-    sample: Sample, parts: Sequence[Stratum], keys: Sequence[str]
+    sample: Sample,
+    parts: Sequence[Stratum],
+    keys: Sequence[str],
+    tested: Collection[str],
 ) -> dict[str, Numbers]:
     """Mean of each metric under permutations within strata, its p-value and pair."""
     results: dict[str, Numbers] = {key: dict.fromkeys(OF_TESTS) for key in keys}
     if sample.audit.counts_are_drawn or not parts:
         return results
-    for question in dict.fromkeys(MEASURES[key].question for key in keys):
+    by_question: dict[str, list[str]] = {}
+    for key in (key for key in keys if key in tested):
+        by_question.setdefault(MEASURES[key].question, []).append(key)
+    for question, of_question in by_question.items():
         rows, counted = _rows_in_strata(sample, parts, question)
-        of_question = [key for key in keys if MEASURES[key].question == question]
         for key, test in permute(sample, of_question, rows, counted).items():
             numbers = NOTHING | _test_of(test, sample)
             results[key] |= {name: numbers[name] for name in ("null_mean", "pvalue")}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -35,7 +35,7 @@ class Options:
 
     threshold: float | None = None
     scale: AnyScale = "probability"
-    metrics: Sequence[str] | None = None
+    metrics: Sequence[str] | Literal["all"] | None = None
     n_resamples: int = 500
     n_permutations: int = 199
     confidence_level: float = 0.95
@@ -53,9 +53,9 @@ class Options:
         check_flag("impact_ratios", self.impact_ratios)
         if self.intersection is not None:
             check_flag("intersection", self.intersection)
-        if isinstance(self.metrics, str):
+        if isinstance(self.metrics, str) and self.metrics != "all":
             raise ValueError(
-                f"metrics must be a sequence of names, got {self.metrics!r}."
+                f"metrics must be a sequence of names, or 'all', got {self.metrics!r}."
             )
         if self.n_jobs == 0:
             raise ParameterError(
@@ -87,8 +87,9 @@ class Options:
         """Return the options on which numbers depend, as in JSON."""
         silent = "title", "n_jobs", "verbose"
         values = {k: v for k, v in vars(self).items() if k not in silent}
-        metrics = None if self.metrics is None else [*self.metrics]
-        return {**values, "metrics": metrics}
+        if self.metrics not in (None, "all"):
+            values["metrics"] = [*self.metrics]
+        return values
 
 
 def _check_threshold(threshold: float | None, scale: AnyScale) -> float | None:

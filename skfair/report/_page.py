@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import importlib.resources
 from collections.abc import Callable, Mapping
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from skfair._utils._hints import extra, require
@@ -23,18 +22,15 @@ from skfair._utils._text import (
     whole,
 )
 from skfair.report._metrics import (
-    FURTHER_QUESTIONS,
     MEASURES,
     Measure,
     amount,
     amounts,
     questions_of,
     signed,
-    word_of,
 )
-from skfair.report._options import Options
 from skfair.report._pictures import cdf_picture, group_gap_picture
-from skfair.report._words import is_missing
+from skfair.report._words import advice, is_missing, noun_of
 
 if TYPE_CHECKING:
     import jinja2
@@ -68,15 +64,6 @@ _FUNCTIONS: tuple[Callable[..., str], ...] = (
     interval,
     amounts,
 )
-#: Headings of what answers each question.
-_HEADINGS = {
-    "decisions": "Decisions",
-    "scores": "Scores at any threshold",
-    "errors": "Errors",
-    "predictions": "Predictions",
-    "mean errors": "Mean errors",
-    "absolute errors": "Absolute errors",
-}
 #: Groups of a table that are shown; the others are folded.
 _SHOWN = 12
 
@@ -107,8 +94,11 @@ def render(summary: Summary, record: Mapping[str, Any]) -> str:
             safe=Markup,
             record={key: visible_text(text, 200) for key, text in record.items()},
             pictures=_pictures(summary),
-            questions={**questions_of(settings), **FURTHER_QUESTIONS},
-            headings=[_HEADINGS[word_of(q, settings)] for q in questions_of(settings)],
+            headings=[
+                noun_of(question, settings).capitalize()
+                for question in questions_of(settings)
+            ],
+            advice=[*advice(summary)],
             numbers=settings["scale"] == "real",
             decides=settings["decides"],
             performances=[
@@ -118,7 +108,7 @@ def render(summary: Summary, record: Mapping[str, Any]) -> str:
             metrics=metrics,
             by_value=_titles([m for m in metrics if not m.compares_pairs]),
             resampled=_titles([m for m in metrics if not m.bounded]),
-            option_names=[field.name for field in fields(Options)],
+            used=used_settings(summary),
             charts=[_chart(summary, j) for j in range(len(summary["models"]))],
             shown=_SHOWN,
             limit=_limit_of_rates(settings),
@@ -179,11 +169,38 @@ def _chart(summary: Summary, model: int) -> list[Summary]:
         ]
         if bars:
             floor = -1 if limit is None or not binary else bars[0]["value"] - limit
-            what = "Share that gets the positive decision" if binary else "Accuracy"
+            what = _rate_of(summary) if binary else "Accuracy"
             more = len(rows) - len(shown)
             part = {"bars": bars, "floor": floor, "what": what, "more": more}
             parts.append(part | {"name": attribute["name"], "decisions": binary})
     return parts
+
+
+def _rate_of(summary: Summary) -> str:
+    """Name the share of a group that a chart shows."""
+    label = in_quotes(summary["positive"])
+    if summary["settings"]["decided"]:
+        return f"Share that gets the decision {label}"
+    return f"Share that is predicted {label}"
+
+
+def used_settings(summary: Summary) -> Summary:
+    """Return the settings on which numbers of a page depend, by name."""
+    settings, keys = summary["settings"], {*summary["settings"]["calls"]}
+    by_threshold = settings["decides"] and not settings["decided"]
+    needed = {
+        "threshold": by_threshold and summary["models"][0]["threshold"] is not None,
+        "n_resamples": any(not MEASURES[key].bounded for key in keys),
+        "intersection": len(summary["attributes"]) > 1,
+        "impact_ratios": settings["impact_ratios"],
+    }
+    hidden = {"decides", "decided", "blur", "left_out", "notes", "calls"}
+    hidden |= {"counts_are_drawn", "sample_weight", "control_features"}
+    return {
+        name: in_settings(value)
+        for name, value in settings.items()
+        if value is not None and needed.get(name, True) and name not in hidden
+    }
 
 
 def _pictures(summary: Summary) -> dict[tuple[int, int], list[Summary]]:

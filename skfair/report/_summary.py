@@ -17,7 +17,7 @@ import skfair
 from skfair._utils._arrays import shares_of_sums
 from skfair._utils._text import label_text, or_none, visible_text
 from skfair.groups import CROSS, rows_by_code
-from skfair.metrics._cvar_fairness import different_groups, tabulate_gaps
+from skfair.metrics._cvar_fairness_report import tabulate_groups
 from skfair.metrics._impact_ratios import are_selected, tabulate_ratios
 from skfair.metrics._many_groups import find_gaps
 from skfair.metrics._pairs import Located
@@ -28,10 +28,12 @@ from skfair.report._metrics import (
     RATIO,
     Measure,
     Sample,
+    answer_to,
     count_outcomes,
     keys_of,
     locate_all,
     make_samples,
+    tested_keys,
 )
 from skfair.report._numbers import (
     Numbers,
@@ -113,15 +115,23 @@ def tell_left_out(
 
 
 def tell_notes(summary: Summary, notes: Sequence[str]) -> Summary:
-    """Add what looks odd in the data to what is to be read with care."""
+    """Add what looks odd in the data to the notes on it."""
     texts = [visible_text(note, 400) for note in notes]
-    return in_words({**summary, "settings": summary["settings"] | {"notes": texts}})
+    texts = [f"{text[0].upper()}{text[1:]}" for text in texts]
+    return {**summary, "settings": summary["settings"] | {"notes": texts}}
 
 
 def tell_threshold(summary: Summary, threshold: float) -> Summary:
     """Say from which score on decisions are positive, in the unit of the score."""
     told = {"threshold": threshold, "decided_by": f"score of at least {threshold:g}"}
-    return {**summary, "models": [model | told for model in summary["models"]]}
+    models = [model | told for model in summary["models"]]
+    return tell_predicted({**summary, "models": models})
+
+
+def tell_predicted(summary: Summary) -> Summary:
+    """Call decisions predictions, since a model made them."""
+    settings = summary["settings"] | {"decided": False}
+    return in_words({**summary, "settings": settings})
 
 
 def _positive(audit: Audit) -> str | None:
@@ -180,14 +190,16 @@ def _pair(sample: Sample, first: Sample, result: Summary, of_first: Summary) -> 
 
     Like other intervals, that of the difference is extended to the value.
     """
+    if not sample.comparable:
+        return
     values = {measure["key"]: measure["value"] for measure in of_first["measures"]}
-    intervals = gaps_beside_first(sample, first)
-    for measure in result["measures"]:
-        key = measure["key"]
-        if key in intervals and measure["value"] is not None:
-            value, (low, high) = measure["value"] - values[key], intervals[key]
-            ends = {"lower": min(low, value), "upper": max(high, value)}
-            measure["beside_first"] = {"value": value, **ends}
+    defined = {m["key"]: m for m in result["measures"] if m["value"] is not None}
+    keys = {answer_to(MEASURES[key].question, values) for key in values}
+    shared = [key for key in defined if key in keys and values[key] is not None]
+    for key, (low, high) in gaps_beside_first(sample, first, shared).items():
+        value = defined[key]["value"] - values[key]
+        ends = {"lower": min(low, value), "upper": max(high, value)}
+        defined[key]["beside_first"] = {"value": value, **ends}
 
 
 def _summary_of_attribute(
@@ -330,10 +342,8 @@ def _selections(sample: Sample) -> list[dict[str, Any]]:
     groups = replace(decisions.groups, labels=positions, names=())
     selected = decisions.with_groups(groups)
     gaps = find_gaps(selected, "uniform")
-    table = tabulate_gaps(gaps, ALPHA, True, options.confidence_level).sort_index()
-    differs = None
-    if not sample.audit.weighted and sample.comparable:
-        differs = set(different_groups(selected).index)
+    table = tabulate_groups(gaps, ALPHA, True, options.confidence_level).sort_index()
+    is_tested = not sample.audit.weighted and sample.comparable
     average = float(selected.means.mean())
     return [
         {
@@ -342,7 +352,7 @@ def _selections(sample: Sample) -> list[dict[str, Any]]:
             "upper": row.upper,
             "difference": row.rate - average,
             "tail_share": row.tail_share,
-            "differs": None if differs is None else row.Index in differs,
+            "differs": bool(row.adjusted_pvalue <= 0.05) if is_tested else None,
         }
         for row in table.itertuples()
     ]
@@ -405,7 +415,7 @@ def _strata(sample: Sample, located: dict[str, Located]) -> Summary | None:
         for label, part in parts
         if part.comparable and part.audit.n_rows >= least
     ]
-    rows = values_within_strata(sample, compared)
+    rows = values_within_strata(sample, compared, tested_keys(sample, located))
     for row in rows:
         row["everyone"] = or_none(located[row["key"]].value)
     names = CROSS.join(strata.names)
@@ -488,12 +498,14 @@ def _cdf_curves(sample: Sample) -> list[dict[str, list[float]]]:
 
 def _settings(audits: Sequence[Audit]) -> Summary:
     audit, options = audits[0], audits[0].options
+    models = [model for audit in audits for model in audit.models]
     possible = {
         k for audit in audits for model in audit.models for k in keys_of(audit, model)
     }
     return {
         "positive label": _positive(audit),
-        "decides": any(model.decides for audit in audits for model in audit.models),
+        "decides": any(model.decides for model in models),
+        "decided": all(m.decides and m.threshold is None for m in models),
         **{k: v for k, v in options.to_dict().items() if k != "title"},
         "sample_weight": audit.weighted,
         "control_features": audit.strata is not None,

@@ -1,17 +1,22 @@
-"""What the numbers of a report say: sentences, the verdict and cautions."""
+"""What the numbers of a report say: answers, verdict and cautions.
+
+`_sentences` has the sentences; here it is decided which of them is said.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from skfair._utils._text import (
     counted,
     in_quotes,
+    in_unit,
     listed,
     number,
     percent,
+    points,
     quoted,
     whole,
     with_size,
@@ -19,47 +24,22 @@ from skfair._utils._text import (
 from skfair.groups import CROSS, MISSING_LABEL
 from skfair.report._inputs import LEVEL
 from skfair.report._metrics import (
+    ALPHA,
     DCP_SECONDS,
+    EPSILON,
     MEASURES,
     RATIO,
     amount,
     amounts,
+    answer_to,
     questions_of,
-    word_of,
 )
+from skfair.report._sentences import SENTENCES, say
 
 Summary = dict[str, Any]
 
-#: What the verdict says of attributes by which no difference is beyond chance.
-OF_ATTRIBUTES = {
-    "unclear": "By {names}, there are signs of a difference, and the evidence is weak.",
-    "may be chance": "By {names}, no difference beyond chance was found, which does "
-    "not show that there is none.",
-    "not tested": "By {names}, differences are measured, and not tested.",
-    "not computable": "By {names}, nothing can be said.",
-}
-#: What the verdict says of differences beside the limit.
-BESIDE_LIMIT = {
-    "within": "The {differences} in {names} {are} at most {limit} ({level} "
-    "confidence).",
-    "above": "The {differences} in {names} {are} above the limit {limit}.",
-    "open": "There is too little data to say whether the {differences} in {names} "
-    "{are} at most {limit}.",
-}
-#: What it means on each scale that numbers were counted in intervals.
-COUNTED_IN_INTERVALS = {
-    "probability": "Scores were counted in narrow intervals, and those of one count as "
-    "equal. MCDP(0) is within {of_mcdp}, ABCC and the difference of mean scores are "
-    "within {length} of those of the single scores; the other numbers that depend on "
-    "scores are close to theirs.",
-    "rank": "Scores were counted in narrow intervals, and those of one count as equal. "
-    "MCDP(0) is within {of_mcdp}, ABCC is within {length} of those of the single "
-    "scores; the other numbers that depend on scores are close to theirs.",
-    "real": "Predictions and errors that are close were joined, and count as equal. "
-    "MCDP(0) is within {of_mcdp}, the Wasserstein distance and the differences of "
-    "means are within {length} of those of the single numbers; the other numbers are "
-    "close to theirs.",
-}
+#: States of a question, from what is most certain on.
+STATES = "significant", "weak evidence", "no evidence", "not tested", "not computable"
 #: Rates of groups smaller than this are uncertain by ten points and more.
 _SMALL = 100
 _CANNOT_SHOW = (
@@ -79,17 +59,42 @@ def in_words(summary: Summary) -> Summary:
         for result in attribute["results"]:
             _put_result(summary, attribute, result)
     texts = list(dict.fromkeys(cautions(summary)))  # each once
-    return {**summary, "verdict": verdict(summary), "cautions": texts}
+    questions = [*questions_of(summary["settings"]), "calibration"]
+    return {
+        **summary,
+        "questions": {q: ask(q, summary["settings"]) for q in questions},
+        "verdict": verdict(summary),
+        "cautions": texts,
+    }
+
+
+def ask(question: str, settings: Summary) -> str:
+    """Write a question."""
+    if settings["scale"] == "real" and question == "scores":
+        return say("asks numbers")
+    if question != "decisions":
+        return say(f"asks {question}")
+    kind = "decisions" if settings["decided"] else "predictions"
+    return say(f"asks {kind}", label=in_quotes(settings["positive label"] or ""))
+
+
+def noun_of(question: str, settings: Summary) -> str:
+    """Name what a question is about; decisions of a threshold are predictions."""
+    of_numbers = settings["scale"] == "real" and question == "scores"
+    predicted = question == "decisions" and not settings["decided"]
+    return "predictions" if of_numbers or predicted else question
 
 
 def _put_result(summary: Summary, attribute: Summary, result: Summary) -> None:
     """Put the metrics of one model and attribute, and its tables, into words."""
     settings = summary["settings"]
     titles = {key: metric.title for key, metric in MEASURES.items()}
-    answers = zip(questions_of(settings), states(result, settings), strict=True)
-    beyond = {question for question, (_, state) in answers if state == "beyond chance"}
+    answers = states(result, settings)
+    keys = {measure["key"] for measure, _ in answers if measure is not None}
+    found = {m["question"] for m, state in answers if m and state == "significant"}
     for measure in result["measures"]:
         measure["title"] = titles[measure["key"]]
+        measure["answers"] = measure["key"] in keys | {"calibration_gap"}
         measure["note"] = " ".join(note(measure))
         measure["finding"] = describe(summary, attribute, measure)
         measure["tested"] = ""
@@ -97,7 +102,7 @@ def _put_result(summary: Summary, attribute: Summary, result: Summary) -> None:
             gap = amount(pair["gap"], measure["key"])
             measure["tested"] = f"{_pair_text(pair)}: {gap}"
         sentences = with_chance(
-            summary, attribute, measure, measure["question"] in beyond
+            summary, attribute, measure, measure["question"] in found
         )
         measure["sentence"] = " ".join(sentences)
     for table in result["impact_ratios"] or ():
@@ -118,25 +123,13 @@ def _put_result(summary: Summary, attribute: Summary, result: Summary) -> None:
 def verdict(summary: Summary) -> Summary:
     """Draw the conclusions of a summary.
 
-    "limits" holds each metric that has a limit of its own, and whether it is kept;
-    "leads" holds a text for each model, "glance" the metrics that answer each question
-    by attribute and model, "points" a sentence on each of these metrics.
+    "leads" holds for each model a sentence for each question ("answers"), all of them
+    ("text"), what was found beside them ("further"), and what changed from the first
+    model on ("changes"). "glance" holds the metrics that answer by attribute and model,
+    "points" a sentence on each of them, "limits" each metric that has a limit of its
+    own, and whether it is kept.
     """
     settings, limits = summary["settings"], [*_beside_limits(summary)]
-    leads = [
-        {
-            "model": model["name"],
-            "text": " ".join(_lead(summary, i)),
-            "further": []
-            if model["alike"]
-            else [
-                *_calibration(summary, i),
-                *_within_limit(summary, i),
-                *(one["text"] for one in limits if one["position"] == i),
-            ],
-        }
-        for i, model in enumerate(summary["models"])
-    ]
     glance, points = [], []
     for attribute in summary["attributes"]:
         for position, result in enumerate(attribute["results"]):
@@ -151,7 +144,7 @@ def verdict(summary: Summary) -> Summary:
                 if measure is not None
             ]
     return {
-        "leads": leads,
+        "leads": [_lead(summary, i, limits) for i in range(len(summary["models"]))],
         "glance": glance,
         "points": points,
         "limits": limits,
@@ -161,16 +154,15 @@ def verdict(summary: Summary) -> Summary:
 
 
 def states(result: Summary, settings: Summary) -> list[tuple[Summary | None, str]]:
-    """Return the metric that answers each question, and whether it is beyond chance.
+    """Return the metric that answers each question, and how certain its difference is.
 
     Up to three tests are made of each model and attribute, so their p-values are
     adjusted (Holm): the probability of any false finding is at most `LEVEL`.
     """
-    chosen: list[Summary | None] = []
-    for question in questions_of(settings):
-        present = _primary(result, question)
-        defined = [measure for measure in present if measure["value"] is not None]
-        chosen.append(next(iter(defined or present), None))
+    by_key = {measure["key"]: measure for measure in result["measures"]}
+    values = {key: measure["value"] for key, measure in by_key.items()}
+    keys = [answer_to(question, values) for question in questions_of(settings)]
+    chosen = [None if key is None else by_key[key] for key in keys]
     pvalues = sorted(m["pvalue"] for m in chosen if m and m["pvalue"] is not None)
     largest = 0.0  # of the p-values that are small after adjustment
     for i, pvalue in enumerate(pvalues):
@@ -178,17 +170,6 @@ def states(result: Summary, settings: Summary) -> list[tuple[Summary | None, str
             break
         largest = pvalue
     return [(measure, _state(measure, largest, result)) for measure in chosen]
-
-
-def _primary(result: Summary, question: str) -> list[Summary]:
-    """Metrics that may answer a question, the first of them first."""
-    ranks = {
-        key: metric.rank
-        for key, metric in MEASURES.items()
-        if metric.question == question and metric.rank is not None
-    }
-    measures = [measure for measure in result["measures"] if measure["key"] in ranks]
-    return sorted(measures, key=lambda measure: ranks[measure["key"]])
 
 
 def _state(measure: Summary | None, largest: float, result: Summary) -> str:
@@ -200,56 +181,61 @@ def _state(measure: Summary | None, largest: float, result: Summary) -> str:
     if measure["pvalue"] is None:
         return "not tested"
     if measure["pvalue"] <= largest:
-        return "beyond chance"
-    return "unclear" if _signs(measure, result) else "may be chance"
+        return "significant"
+    return "weak evidence" if _signs(measure, result) else "no evidence"
 
 
 def _signs(measure: Summary, result: Summary) -> list[str]:
-    """Say what speaks for a difference that is not beyond chance for all questions."""
+    """Say what speaks for a difference that is not significant for all questions."""
     signs, lower = [], (measure["decided"] or measure)["lower"]
     if measure["pvalue"] <= LEVEL:
-        pvalue = f"{measure['pvalue']:.2g}"
-        signs.append(f"the p-value, {pvalue}, is small for this question alone")
+        signs.append(say("sign of the p-value", pvalue=f"{measure['pvalue']:.2g}"))
     if lower is not None and lower > 0:
-        signs.append("the interval is above 0")
+        signs.append(say("sign of the interval"))
     groups = result.get("groups") or ()
     differing = [in_quotes(g["label"]) for g in groups if g.get("differs")]
     if measure["question"] == "decisions" and differing:
-        verb = "differs" if len(differing) == 1 else "differ"
-        signs.append(f"{listed(differing)} {verb} from the rest")
+        signs.append(say("sign of the groups", groups=listed(differing)))
     return signs
 
 
-def _lead(summary: Summary, model: int) -> Iterator[str]:
-    """Say in a few sentences by which attributes a model differs."""
+def _lead(summary: Summary, model: int, limits: Sequence[Summary]) -> Summary:
+    """Say what was found about one model, and what changed from the first to it."""
+    lead: Summary = {"model": summary["models"][model]["name"], "answers": []}
     nothing = _nothing_to_compare(summary, model)
-    if nothing is not None:
-        yield nothing
-    if summary["models"][model]["alike"]:
-        return
-    settings, differing = summary["settings"], dict[str, list[str]]()
-    others: dict[str, list[str]] = {state: [] for state in OF_ATTRIBUTES}
-    # Where tests were made, a metric that has none leaves its question open.
-    unsaid = {"not tested"} if settings["n_permutations"] else set()
-    for attribute in summary["attributes"]:
-        answers = [state for _, state in states(attribute["results"][model], settings)]
-        beyond = [
-            word_of(question, settings)
-            for question, state in zip(questions_of(settings), answers, strict=True)
-            if state == "beyond chance"
-        ]
-        if beyond:
-            differing.setdefault(listed(beyond), []).append(attribute["name"])
-            continue
-        present = (state for state in OF_ATTRIBUTES if state in {*answers} - unsaid)
-        others[next(present, "not computable")].append(attribute["name"])
-    if differing:
-        parts = (f"{what} differ by {listed(n)}" for what, n in differing.items())
-        text = _capitalised("; ".join(parts))
-        yield f"{text}. Chance alone does not explain this."
-    for state, names in others.items():
-        if names:
-            yield OF_ATTRIBUTES[state].format(names=listed(names))
+    if not summary["models"][model]["alike"]:
+        lead["answers"] = [*_answers(summary, model)]
+        further = [*_calibration(summary, model), *_within_limit(summary, model)]
+        further += [one["text"] for one in limits if one["position"] == model]
+    else:
+        further = []
+    texts = [nothing, *(answer["text"] for answer in lead["answers"])]
+    first, name = summary["models"][0]["name"], lead["model"]
+    return lead | {
+        "nothing": nothing,
+        "text": " ".join(filter(None, texts)),
+        "changed": say("changed", first=in_quotes(first), model=in_quotes(name)),
+        "further": further,
+        "changes": [*_changes(summary, model)] if model else [],
+    }
+
+
+def _answers(summary: Summary, model: int) -> Iterator[Summary]:
+    """Answer each question in a sentence, or one for each state of attributes."""
+    settings = summary["settings"]
+    found = {
+        attribute["name"]: [s for _, s in states(attribute["results"][model], settings)]
+        for attribute in summary["attributes"]
+    }
+    for i, question in enumerate(questions_of(settings)):
+        what, texts = noun_of(question, settings), []
+        for state in STATES:
+            names = [name for name, of_name in found.items() if of_name[i] == state]
+            if names:
+                texts.append(say(state, what=what, names=listed(names)))
+        if texts:
+            text = " ".join(map(_capitalised, texts))
+            yield {"question": question, "text": text}
 
 
 def _nothing_to_compare(summary: Summary, model: int) -> str | None:
@@ -260,16 +246,91 @@ def _nothing_to_compare(summary: Summary, model: int) -> str | None:
         what = "prediction" if real else "score"
         if not summary["models"][model]["scores"]:
             what = "decision"
-        return f"There is nothing to compare: all {rows} have the same {what}."
+        return say("all alike", rows=rows, what=what)
     if summary["labels_alike"]:
-        same = f"all {rows} have the same true {'number' if real else 'label'}"
-        return f"There is nothing to compare predictions with: {same}."
+        what = f"true {'number' if real else 'label'}"
+        return say("labels alike", rows=rows, what=what)
     return None
 
 
 def _capitalised(text: str) -> str:
     """Begin a text with a capital letter."""
     return f"{text[0].upper()}{text[1:]}"
+
+
+def _changes(summary: Summary, model: int) -> Iterator[Summary]:
+    """Say what changed from the first model to another one, and by how much."""
+    settings, values = summary["settings"], summary["models"][model]
+    level = 100 * settings["confidence_level"]
+    for key in ("accuracy", "average_precision", "r2"):
+        beside = (values["beside_first"] or {}).get(key)
+        if beside is not None:
+            after, what = values["performance"][key], _PERFORMANCES[key]
+            yield {
+                "question": "performance",
+                "text": _change("performance", beside, after, number, what, "", level),
+            }
+    for i, question in enumerate(questions_of(settings)):
+        for attribute in summary["attributes"]:
+            measure, _ = states(attribute["results"][model], settings)[i]
+            first, _ = states(attribute["results"][0], settings)[i]
+            if measure is None or first is None or measure["key"] != first["key"]:
+                continue
+            if measure["value"] is None or first["value"] is None:
+                continue
+            metric, beside = MEASURES[measure["key"]], measure["beside_first"]
+            what, name = _what_changed(measure, settings), attribute["name"]
+            write, after = metric.unit, measure["value"]
+            unit = metric.text_of(after).removeprefix(write(after))
+            if beside is None:
+                ends = {"before": write(first["value"]), "after": write(after) + unit}
+                text = say("change unpaired", what=what, name=name, **ends)
+            else:
+                text = _change("change", beside, after, write, what, name, level, unit)
+            yield {"question": question, "text": text}
+
+
+#: Performances of models, as sentences call them.
+_PERFORMANCES = {
+    "accuracy": "Accuracy",
+    "average_precision": "Average precision",
+    "r2": "R²",
+}
+
+
+def _what_changed(measure: Summary, settings: Summary) -> str:
+    """Name the metric that answers a question, in words."""
+    metric = MEASURES[measure["key"]]
+    if metric.unit is not points:
+        title = metric.title
+        return title if title.isupper() else f"The {title[0].lower()}{title[1:]}"
+    only = measure["question"] == "decisions" and measure["n_groups"] == 2
+    largest = "difference" if only else "largest difference"
+    return f"The {largest} of {noun_of(measure['question'], settings)}"
+
+
+def _change(
+    kind: str,
+    beside: Summary,
+    after: float,
+    write: Callable[[float], str],
+    what: str,
+    name: str,
+    level: float,
+    unit: str = "",
+) -> str:
+    """Say that a value fell, rose, or that it may have done neither."""
+    value, lower, upper = (beside[key] for key in ("value", "lower", "upper"))
+    ends = {"before": write(after - value), "after": write(after) + unit}
+    change = write(abs(value)) + unit
+    values = {"what": what, "name": name, "level": level, **ends}
+    if upper < 0:
+        low, high = write(-upper), write(-lower)
+        return say(f"{kind} fell", change=change, low=low, high=high, **values)
+    if lower > 0:
+        low, high = write(lower), write(upper)
+        return say(f"{kind} rose", change=change, low=low, high=high, **values)
+    return say(f"{kind} open", low=write(lower), high=write(upper), **values)
 
 
 def _calibration(summary: Summary, model: int) -> Iterator[str]:
@@ -283,49 +344,42 @@ def _calibration(summary: Summary, model: int) -> Iterator[str]:
         and measure["pvalue"] <= LEVEL
     ]
     if names:
-        yield (
-            f"By {listed(names)}, groups with the same scores are not truly positive "
-            "equally often (calibration gap, a test beside those of the questions)."
-        )
+        yield say("miscalibrated", names=listed(names))
+
+
+#: What is said of a difference beside the limit, by how it lies.
+_BESIDE_LIMIT = "within a limit", "above a limit", "limit open"
 
 
 def _within_limit(summary: Summary, model: int) -> Iterator[str]:
     """Say which differences are certified to be within the limit, above, or neither."""
     settings = summary["settings"]
     limit, questions = settings["limit"], questions_of(settings)
-    level = f"{100 * settings['confidence_level']:g}%"
     if not isinstance(limit, float):
         return
-    by_state: dict[str, dict[str, list[str]]] = {state: {} for state in BESIDE_LIMIT}
+    by_state: dict[str, dict[str, list[str]]] = {state: {} for state in _BESIDE_LIMIT}
     for attribute in summary["attributes"]:
         answers = states(attribute["results"][model], settings)
         for question, (measure, _) in zip(questions, answers, strict=True):
             if measure is not None and measure["value"] is not None:
                 of_state = by_state[_beside_limit(measure, limit)]
                 of_state.setdefault(question, []).append(attribute["name"])
-    for state, message in BESIDE_LIMIT.items():
+    for state, by_question in by_state.items():
         names = [
-            f"{word_of(question, settings)} by {listed(names)}"
-            for question, names in by_state[state].items()
+            f"{noun_of(question, settings)} by {listed(names)}"
+            for question, names in by_question.items()
         ]
-        if not names:
-            continue
-        several = sum(map(len, by_state[state].values())) > 1
-        yield message.format(
-            differences="differences" if several else "difference",
-            are="are" if several else "is",
-            names=listed(names),
-            limit=f"{limit:g}",
-            level=level,
-        )
+        if names:
+            level = 100 * settings["confidence_level"]
+            yield say(state, limit=limit, level=level, names=listed(names))
 
 
 def _beside_limit(measure: Summary, limit: float) -> str:
     """Whether a metric is certified to be within a limit, above it, or neither."""
     if measure["certified"] is not None and measure["certified"] <= limit:
-        return "within"
+        return "within a limit"
     above = measure["lower"] is not None and measure["lower"] > limit
-    return "above" if above else "open"
+    return "above a limit" if above else "limit open"
 
 
 def _beside_limits(summary: Summary) -> Iterator[Summary]:
@@ -333,57 +387,65 @@ def _beside_limits(summary: Summary) -> Iterator[Summary]:
 
     A metric that is undefined or not computed does not keep its limit.
     """
-    limits = summary["settings"]["limit"]
+    settings = summary["settings"]
+    limits, level = settings["limit"], 100 * settings["confidence_level"]
     for attribute in summary["attributes"] if isinstance(limits, dict) else ():
         for position, result in enumerate(attribute["results"]):
             measures = {measure["key"]: measure for measure in result["measures"]}
             for key, limit in limits.items():
+                named = {"name": attribute["name"], "limit": limit}
                 if key == RATIO:
-                    kept, text = _ratio_beside(result["smallest_ratio"], limit, summary)
+                    ratio = result["smallest_ratio"]
+                    kept, text = _ratio_beside(ratio, level, named)
                 else:
-                    kept, text = _value_beside(measures.get(key), key, limit)
-                text = f"By {attribute['name']}, {text}"
+                    kept, text = _value_beside(measures.get(key), key, named)
                 yield {"metric": key, "position": position, "kept": kept, "text": text}
 
 
 def _ratio_beside(
-    ratio: Summary | None, limit: float, summary: Summary
+    ratio: Summary | None, level: float, named: Summary
 ) -> tuple[bool, str]:
     """Say whether the smallest impact ratio is at least a limit."""
     if ratio is None:
-        return False, f"there is no impact ratio to compare with the limit {limit:g}."
+        return False, say("no ratio", **named)
     low, high = ratio["low"], ratio["high"]
-    level = 100 * summary["settings"]["confidence_level"]
-    kept = low["impact_ratio"] >= limit
-    text = (
-        f"the {ratio['kind']} rate of {in_quotes(low['label'])}, "
-        f"{percent(low['rate'])}, is {number(low['impact_ratio'])} times the highest, "
-        f"{percent(high['rate'])} of {in_quotes(high['label'])} ({level:g}% interval "
-        f"{number(low['lower'])} to {number(low['upper'])}): "
-        f"{'at least' if kept else 'below'} the limit {limit:g}."
+    kept = low["impact_ratio"] >= named["limit"]
+    text = say(
+        "ratio kept" if kept else "ratio missed",
+        kind=ratio["kind"],
+        low=in_quotes(low["label"]),
+        high=in_quotes(high["label"]),
+        rate=percent(low["rate"]),
+        highest=percent(high["rate"]),
+        ratio=number(low["impact_ratio"]),
+        lower=number(low["lower"]),
+        upper=number(low["upper"]),
+        level=level,
+        **named,
     )
-    return kept, text + _doubt(low["lower"], low["upper"], limit)
+    return kept, text + _doubt(low["lower"], low["upper"], named["limit"])
 
 
-def _value_beside(measure: Summary | None, key: str, limit: float) -> tuple[bool, str]:
+def _value_beside(
+    measure: Summary | None, key: str, named: Summary
+) -> tuple[bool, str]:
     """Say whether a metric is at most a limit."""
     if measure is None or measure["value"] is None:
-        return False, f"{key} was not computed, so not compared with {limit:g}."
-    kept, ends = measure["value"] <= limit, ""
+        return False, say("no value", title=key, **named)
+    kept, ends = measure["value"] <= named["limit"], ""
     if measure["lower"] is not None:
         ends = f" ({amounts(measure['lower'], measure['upper'], key)})"
-    text = (
-        f"{MEASURES[key].title} is {amount(measure['value'], key)}{ends}: "
-        f"{'at most' if kept else 'above'} the limit {limit:g}."
-    )
-    return kept, text + _doubt(measure["lower"], measure["upper"], limit)
+    title, value = MEASURES[key].title, amount(measure["value"], key)
+    state = "value kept" if kept else "value missed"
+    text = say(state, title=title, value=value, ends=ends, **named)
+    return kept, text + _doubt(measure["lower"], measure["upper"], named["limit"])
 
 
 def _doubt(lower: float | None, upper: float | None, limit: float) -> str:
     """Say that an interval has values on both sides of a limit."""
     if lower is None or upper is None or not lower < limit < upper:
         return ""
-    return " The interval contains the limit, so these rows cannot tell for sure."
+    return f" {say('limit inside')}"
 
 
 def _point(
@@ -391,7 +453,8 @@ def _point(
 ) -> Summary:
     """Say in a sentence what the metric that answers a question has found.
 
-    People whose group is missing make no headline.
+    It is about the pair of groups that decides the test. People whose group is missing
+    make no headline.
     """
     settings = summary["settings"]
     named = {"question": measure["question"], "state": state}
@@ -400,15 +463,13 @@ def _point(
     pair = [labels[i] for i in shown["attained"]["pair"] if i is not None and labels]
     if measure["value"] is not None and any(map(is_missing, pair)):
         return named | {"text": _without_missing(measure)}
-    details = [*_details(attribute, shown, settings, state)]
-    if state == "unclear":
-        details += _signs(measure, result)
-    text = describe(summary, attribute, shown)
-    text += f" ({'; '.join(details)})" if details else ""
-    text = f"{text}."
-    if state == "beyond chance" and measure["n_groups"] > 2 and measure["pairs"]:
-        text = f"{text} Statistically significant: {_pairs_text(measure['pairs'])}."
-    return named | {"text": text}
+    finding = describe(summary, attribute, shown)
+    texts = [_with_interval(finding, shown, settings, state)]
+    if state == "weak evidence":
+        texts.append(say("signs", signs="; ".join(_signs(measure, result))))
+    if state == "significant" and measure["n_groups"] > 2 and measure["pairs"]:
+        texts.append(_count_pairs(measure))
+    return named | {"text": " ".join(texts)}
 
 
 def is_missing(label: str | None) -> bool:
@@ -419,35 +480,28 @@ def is_missing(label: str | None) -> bool:
 def _without_missing(measure: Summary) -> str:
     """Say which groups differ most, where a missing group differs more."""
     gaps = [pair for pair in measure["pairs"] if not any(map(is_missing, pair["pair"]))]
-    unknown = "The largest difference is that of people whose group is missing, below."
     if not gaps:
-        return f"No two known groups differ significantly. {unknown}"
+        return say("missing differs alone")
     gap = MEASURES[measure["key"]].text_of(gaps[0]["gap"])
-    return f"{_pair_text(gaps[0])} differ by {gap}. {unknown}"
+    return say("missing differs most", pair=_pair_text(gaps[0]), gap=gap)
 
 
-def _details(
-    attribute: Summary, measure: Summary, settings: Summary, state: str
-) -> Iterator[str]:
-    """Write the interval of a metric, and its value by chance.
+def _with_interval(
+    finding: str, measure: Summary, settings: Summary, state: str
+) -> str:
+    """Add the interval of a metric to what it has found.
 
     A value of 0, which a test has rejected, is no part of an interval that reaches it:
     of 0 the whole error is on one side, of larger values half on each.
     """
-    metric = MEASURES[measure["key"]]
-    if measure["lower"] is not None:
-        low, high = metric.unit(measure["lower"]), metric.unit(measure["upper"])
-        share = f"{100 * settings['confidence_level']:g}"
-        if state == "beyond chance" and low == metric.unit(0.0):
-            yield f"{share}% interval above 0, up to {high}"
-        else:
-            yield f"{share}% interval {low} to {high}"
-    if measure["null_mean"] is not None:
-        chance = f"chance alone gives {metric.chance_text(measure['null_mean'])}"
-        if (pair := _other_pair(attribute, measure)) is not None:
-            gap = f"{_pair_text(pair)} differ by {metric.text_of(pair['gap'])}"
-            chance = f"beside what chance gives each pair, {gap} most, where {chance}"
-        yield chance
+    if measure["lower"] is None:
+        return f"{finding}."
+    unit = MEASURES[measure["key"]].unit
+    low, high = unit(measure["lower"]), unit(measure["upper"])
+    values = {"finding": finding, "level": 100 * settings["confidence_level"]}
+    if state == "significant" and low == unit(0.0):
+        return say("interval above 0", high=high, **values)
+    return say("interval", low=low, high=high, **values)
 
 
 def _other_pair(attribute: Summary, measure: Summary) -> Summary | None:
@@ -468,14 +522,27 @@ def _pair_text(pair: Summary) -> str:
     return f"{in_quotes(first)} and {other}"
 
 
-def _pairs_text(pairs: Sequence[Summary]) -> str:
-    """List pairs of groups, each once."""
+def _count_pairs(measure: Summary) -> str:
+    """Say how many groups, or pairs of groups, differ significantly."""
+    pairs, n_groups = measure["pairs"], measure["n_groups"]
+    n = len({tuple(pair["pair"]) for pair in pairs})
+    if pairs[0]["pair"][1] is None:
+        return say("groups counted", of=n_groups, n=n)
+    if n == 1:
+        return say("pair differs", pair=_pair_text(pairs[0]))
+    return say("pairs counted", of=math.comb(n_groups, 2), n=n)
+
+
+def _pairs_differ(pairs: Sequence[Summary]) -> str:
+    """Say between which groups the difference is significant, each pair once."""
     if pairs[0]["pair"][1] is None:
         groups = dict.fromkeys(in_quotes(pair["pair"][0]) for pair in pairs)
-        return f"{listed([*groups])}, each beside everyone"
+        return say("groups differ", groups=listed([*groups]))
     names = [*dict.fromkeys(map(_pair_text, pairs))]
+    if len(names) == 1:
+        return say("pair differs", pair=names[0])
     more = [counted(len(names) - 3, "more pair")] if len(names) > 3 else []
-    return "; ".join(names[:3] + more)
+    return say("pairs differ", pairs="; ".join(names[:3] + more))
 
 
 def _count_tests(summary: Summary) -> Summary:
@@ -483,12 +550,14 @@ def _count_tests(summary: Summary) -> Summary:
     results = [result for named in summary["attributes"] for result in named["results"]]
     measures = [measure for result in results for measure in result["measures"]]
     pvalues = [m["pvalue"] for m in measures if m["pvalue"] is not None]
+    n, small = len(pvalues), sum(pvalue <= LEVEL for pvalue in pvalues)
+    numbers = {"n": n, "small": small, "level": LEVEL}
+    by_chance = f"{LEVEL * n:.1f}"
+    kind = "all tests" if n == small > 1 else "some tests"
     return {
+        **numbers,
         "questions": _questions_tested(summary, results),
-        "n": len(pvalues),
-        "small": sum(pvalue <= LEVEL for pvalue in pvalues),
-        "by_chance": LEVEL * len(pvalues),
-        "level": LEVEL,
+        "sentence": say(kind, by_chance=by_chance, **numbers) if n else "",
     }
 
 
@@ -507,28 +576,60 @@ def cautions(summary: Summary) -> Iterator[str]:
     settings = summary["settings"]
     of_numbers = settings["scale"] == "real"
     yield from _about_left_out(summary)
-    yield from map(_capitalised, settings["notes"])
     for attribute in summary["attributes"]:
         yield from _about_groups(attribute, of_numbers)
         for result in attribute["results"]:
             yield from _about_measures(summary, attribute, result)
     names = [attribute["name"] for attribute in summary["attributes"]]
     if len(names) > 2 and CROSS.join(names[:-1]) != names[-1]:
-        yield (
-            "Groups of several attributes together are not compared here; "
-            "intersection=True compares them."
-        )
+        yield say("several attributes")
     if settings["sample_weight"]:
         what = "means" if of_numbers or not settings["decides"] else "rates"
-        text = f"Rows are weighted. Group sizes count rows, {what} and metrics add up "
-        untested = ", and which groups differ from the others is not tested"
-        yield f"{text}weights{untested if what == 'rates' else ''}."
+        yield say("weighted", what=f"{what} and metrics")
+        if what == "rates":
+            yield say("untested groups")
     if not settings["n_permutations"]:
-        yield (
-            "To save time, no test was made (n_permutations=0): there are no p-values, "
-            "and intervals alone say how much may be noise."
-        )
-    yield from _about_scores(settings)
+        yield say("no tests")
+    if settings["scale"] == "rank":
+        yield say("ranks")
+        if not settings["decides"]:
+            yield say("no decisions")
+    if settings["blur"][1]:
+        of_mcdp, length = map(_at_most, settings["blur"])
+        scores, others = _COUNTED[settings["scale"]]
+        of_both = {"of_mcdp": of_mcdp, "length": length}
+        yield say("counted scores", scores=scores, others=others, **of_both)
+
+
+#: What is counted on each scale, and the metrics beside MCDP(0) that this moves.
+_COUNTED = {
+    "probability": ("scores", "ABCC and the difference of mean scores"),
+    "rank": ("scores", "ABCC"),
+    "real": ("predictions and errors", "the Wasserstein distance and means"),
+}
+
+
+def advice(summary: Summary) -> Iterator[tuple[str, str]]:
+    """Return what analysts can do about some cautions, and the code of it."""
+    names = [attribute["name"] for attribute in summary["attributes"]]
+    small = [g for a in summary["attributes"] for g in a["groups"] if g["n"] < _SMALL]
+    if small:
+        code = f'encode_groups(..., rare="merge", min_group_size={_SMALL})'
+        yield "Join small groups", code
+        yield "The same on the command line", f"--rare merge --min-group-size {_SMALL}"
+    if len(names) > 2 and CROSS.join(names[:-1]) != names[-1]:
+        yield "Compare groups of several attributes together", "intersection=True"
+    untested = [
+        measure
+        for attribute in summary["attributes"]
+        for result in attribute["results"]
+        for measure in result["measures"]
+        if measure["pvalue"] is None and measure["value"] is not None
+    ]
+    if not summary["settings"]["n_permutations"]:
+        yield "Test the differences", "n_permutations=199"
+    elif untested and summary["settings"]["metrics"] is None:
+        yield "Test all metrics", 'metrics="all"'
 
 
 def _about_left_out(summary: Summary) -> Iterator[str]:
@@ -536,59 +637,46 @@ def _about_left_out(summary: Summary) -> Iterator[str]:
     left_out, n_rows = summary["settings"]["left_out"], summary["n_rows"]
     if left_out is not None:
         n, columns = left_out["n_rows"], map(in_quotes, left_out["columns"])
+        yield say(
+            "rows left out",
+            rows=counted(n, "row"),
+            share=percent(n / (n + n_rows)),
+            columns=" or ".join(columns),
+            verb=_be(n),
+        )
         shares = [
-            f"{in_quotes(group['label'])} {percent(group['n'] / group['of'])}"
+            f"{percent(group['n'] / group['of'])} of {in_quotes(group['label'])}"
             for group in left_out["groups"]
         ]
-        of_groups = f" Of each group these are: {listed(shares, 12)}." if shares else ""
-        yield (
-            f"{counted(n, 'row')} ({percent(n / (n + n_rows))}) without a value of "
-            f"{' or '.join(columns)} {_be(n)} left out of every number.{of_groups}"
-        )
+        if shares:
+            yield say("groups left out of", groups=listed(shares, 12))
     for attribute in summary["attributes"]:
         name, aside, n = (attribute[k] for k in ("name", "aside", "n_missing"))
         if n:
-            share = percent(n / n_rows)
-            rows = f"{counted(n, 'row')} ({share}) without a group"
-            yield f"{name}: {rows} {_be(n)} left out."
+            rows, share = counted(n, "row"), percent(n / n_rows)
+            yield say("no group", name=name, rows=rows, share=share, verb=_be(n))
         if aside:
-            rows = counted(attribute["min_group_size"], "row")
             groups = [with_size(group["label"], group["n"]) for group in aside]
-            share = percent(sum(group["n"] for group in aside) / n_rows)
-            yield (
-                f"{name}: {counted(len(aside), 'group')} with fewer than {rows} cannot "
-                f"be compared and {_be(len(aside))} left out: {listed(groups)}, "
-                f"together {share} of the rows."
+            yield say(
+                "small groups left out",
+                name=name,
+                groups=counted(len(aside), "group"),
+                rows=counted(attribute["min_group_size"], "row"),
+                verb=_be(len(aside)),
+                labels=listed(groups),
+                share=percent(sum(group["n"] for group in aside) / n_rows),
             )
         measures = (m for result in attribute["results"] for m in result["measures"])
         for measure in measures:
             if len(attribute["groups"]) > 1 and measure["left_out"]:
-                yield _about_labels(attribute, measure)
+                cells = listed([with_rows_of_label(c) for c in measure["left_out"]])
+                rows = counted(attribute["min_group_size"], "row")
+                yield say("few of a label", name=name, rows=rows, cells=cells)
 
 
 def _be(n: int) -> str:
     """Write the verb of a number of things."""
     return "is" if n == 1 else "are"
-
-
-def _about_scores(settings: Summary) -> Iterator[str]:
-    """Say that scores were counted in intervals, or are no probabilities."""
-    if settings["scale"] == "rank":
-        yield (
-            "The scores need not be probabilities. Thresholds, windows and bins are of "
-            "their ranks among everyone, from 0 for the lowest to 1 for the highest; "
-            "within strata, among everyone in the stratum. Log loss, calibration and "
-            "mean scores need probabilities, and are left out."
-        )
-    if settings["scale"] == "rank" and not settings["decides"]:
-        yield (
-            "Decisions and their errors are left out: neither predicted labels nor a "
-            "threshold of ranks were given."
-        )
-    of_mcdp, length = map(_at_most, settings["blur"])
-    if settings["blur"][1]:
-        message = COUNTED_IN_INTERVALS[settings["scale"]]
-        yield message.format(of_mcdp=of_mcdp, length=length)
 
 
 def _at_most(value: float) -> str:
@@ -601,39 +689,39 @@ def _at_most(value: float) -> str:
 def _about_groups(attribute: Summary, of_numbers: bool) -> Iterator[str]:
     """Say which groups are left out, and how uncertain the rates of small ones are."""
     name, groups, aside = (attribute[key] for key in ("name", "groups", "aside"))
-    rows = counted(attribute["min_group_size"], "row")
     if len(groups) < 2:
-        verb = "has" if len(groups) == 1 else "have"
-        yield (
-            f"{name}: nothing can be compared, since {counted(len(groups), 'group')} "
-            f"of {len(groups) + len(aside)} {verb} at least {rows}."
+        yield say(
+            "nothing compared",
+            name=name,
+            groups=counted(len(groups), "group"),
+            n=len(groups) + len(aside),
+            verb="has" if len(groups) == 1 else "have",
+            rows=counted(attribute["min_group_size"], "row"),
         )
     small = sorted((g["n"], with_size(g["label"], g["n"])) for g in groups)
     small = [(n, text) for n, text in small if n < _SMALL]
     if not small or len(groups) < 2:
         return
     texts = [
-        f"{name}: {len(small)} of {len(groups)} groups "
-        f"{'has' if len(small) == 1 else 'have'} fewer than {_SMALL} rows: "
-        f"{listed([text for _, text in small])}."
+        say(
+            "small groups",
+            name=name,
+            n=len(small),
+            groups=len(groups),
+            verb="has" if len(small) == 1 else "have",
+            rows=f"{_SMALL} rows",
+            labels=listed([text for _, text in small]),
+        )
     ]
     if not of_numbers:
-        error = whole(98 / small[0][0] ** 0.5)
-        texts.append(
-            f"A rate in the smallest is uncertain by up to {error} percentage points "
-            "either way, and the largest difference tends to be found where groups are "
-            "small."
-        )
-    texts.append(
-        f'encode_groups(..., rare="merge", min_group_size={_SMALL}) joins such groups, '
-        f"on the command line --rare merge --min-group-size {_SMALL}."
-    )
-    yield " ".join(texts)
+        texts.append(say("small rates", error=whole(98 / small[0][0] ** 0.5)))
+    yield " ".join([*texts, say("join small groups")])
 
 
 def _about_measures(
     summary: Summary, attribute: Summary, result: Summary
 ) -> Iterator[str]:
+    """Say which metrics are undefined, and what limits others."""
     if len(attribute["groups"]) < 2:
         return
     model = f", {result['model']}" if len(summary["models"]) > 1 else ""
@@ -641,41 +729,108 @@ def _about_measures(
         where = f"{attribute['name']}{model}: {measure['title']}"
         if measure["value"] is None:
             finding = measure["finding"]
-            yield f"{where} {finding[0].lower()}{finding[1:]}."
+            finding = f"{finding[0].lower()}{finding[1:]}"
+            yield say("metric undefined", where=where, finding=finding)
         elif measure["note"]:
-            yield f"{where}: {measure['note']}"
-
-
-def _about_labels(attribute: Summary, measure: Summary) -> str:
-    """Name the groups that have too few rows of a true label to have error rates."""
-    rows = counted(attribute["min_group_size"], "row")
-    names = listed([with_rows_of_label(cell) for cell in measure["left_out"]])
-    return (
-        f"{attribute['name']}: groups with fewer than {rows} of a true label are left "
-        f"out of “{measure['title']}” among these rows: {names}."
-    )
+            yield say("metric note", where=where, note=measure["note"])
 
 
 def describe(summary: Summary, attribute: Summary, measure: Summary) -> str:
     """Describe a metric without regard to chance, in a sentence without full stop."""
-    if measure["value"] is None:
-        return f"Cannot be computed: {_reason(attribute, measure)}"
-    metric, place = MEASURES[measure["key"]], measure["attained"]
+    key, place, settings = measure["key"], measure["attained"], summary["settings"]
     labels = [group["label"] for group in attribute["groups"]]
+    if measure["value"] is None:
+        return _reason(attribute, measure)
+    metric = MEASURES[key]
     first, second = (quoted(labels, group) for group in place["pair"])
     ours, theirs = ("" if x is None else metric.of_group(x) for x in place["figures"])
     values = {"first": first, "second": second, "ours": ours, "theirs": theirs}
     values |= {"value": metric.unit(measure["value"]), "score": number(place["score"])}
-    return metric.describe(summary, measure, values)
+    values |= {"label": in_quotes(settings["positive label"] or "")}
+    name = key if key in SENTENCES else "other"
+    if key in _MORE:
+        values |= _MORE[key](summary, measure, values)
+    if key == "cvar_fairness" and place["n_tail"] == 1:
+        name = "cvar_fairness of one"
+    for kind, said in (
+        (" of ranks", settings["scale"] == "rank"),
+        (" of numbers", settings["scale"] == "real"),
+        (" decided", settings["decided"]),
+    ):
+        if said and key + kind in SENTENCES:
+            name = key + kind
+    return say(name, title=metric.title, **values)
+
+
+def _about_average(summary: Summary, measure: Summary, values: Summary) -> Summary:
+    """Say on which side of the average a group is."""
+    ours, theirs = measure["attained"]["figures"]
+    return {"side": "above" if ours > theirs else "below"}
+
+
+def _about_tail(summary: Summary, measure: Summary, values: Summary) -> Summary:
+    """Count the groups that are furthest from the average."""
+    n_tail, n_groups = measure["attained"]["n_tail"], measure["n_groups"]
+    return {"share": percent(1 - ALPHA), "n_tail": n_tail, "n_groups": n_groups}
+
+
+def _about_shares(summary: Summary, measure: Summary, values: Summary) -> Summary:
+    """Turn figures of MCDP(0), shares of scores up to a score, into those above it."""
+    attained = measure["attained"]
+    ours, theirs = attained["figures"]
+    shares = (values["second"], 1 - theirs), (values["first"], 1 - ours)
+    (low, less), (high, more) = sorted(shares, key=lambda share: share[1])
+    of_numbers = summary["settings"]["scale"] == "real"
+    score = in_unit(attained["score"]) if of_numbers else values["score"]
+    more, less = percent(more), percent(less)
+    return {"low": low, "less": less, "high": high, "more": more, "score": score}
+
+
+def _about_window(summary: Summary, measure: Summary, values: Summary) -> Summary:
+    """Write the length of a window of thresholds."""
+    return {"length": 2 * EPSILON, "share_of_all": percent(2 * EPSILON)}
+
+
+def _about_overlap(summary: Summary, measure: Summary, values: Summary) -> Summary:
+    """Write the share of histograms that overlaps; MADD is twice the other one."""
+    return {"overlap": percent(1 - measure["value"] / 2)}
+
+
+def _about_errors(summary: Summary, measure: Summary, values: Summary) -> Summary:
+    """Count the people of a true label, and name the label and the prediction."""
+    classes, attained = summary["classes"], measure["attained"]
+    true, predicted = attained["classes"]
+    people, others = (
+        f"{'people' if summary['settings']['sample_weight'] else whole(size)} in "
+        f"{'all groups' if group is None else values[name]}"
+        for name, group, size in zip(
+            ("first", "second"), attained["pair"], attained["sizes"], strict=True
+        )
+    )
+    labels = {"true": in_quotes(classes[true]), "label": in_quotes(classes[predicted])}
+    return {"people": people, "others": others, **labels}
+
+
+#: What the sentences of some metrics have beside groups, figures and value.
+_MORE: dict[str, Callable[[Summary, Summary, Summary], Summary]] = {
+    "max_gap": _about_average,
+    "cvar_fairness": _about_tail,
+    "mcdp": _about_shares,
+    "mcdp_epsilon": _about_window,
+    "madd": _about_overlap,
+    "equalized_odds_difference": _about_errors,
+}
 
 
 def _reason(attribute: Summary, measure: Summary) -> str:
     """Say why a metric is undefined."""
-    least = attribute["min_group_size"]
+    rows = counted(attribute["min_group_size"], "row")
+    labels = [group["label"] for group in attribute["groups"]]
     if measure["left_out"]:
-        return f"no two groups have {counted(least, 'row')} or more of one true label"
-    why = _too_small([group["label"] for group in attribute["groups"]], least)
-    return f"there must be at least two groups, and {why}"
+        return say("undefined few labels", rows=rows)
+    if not labels:
+        return say("undefined no group", rows=rows)
+    return say("undefined one group", rows=rows, group=in_quotes(labels[0]))
 
 
 def with_rows_of_label(cell: Summary) -> str:
@@ -686,67 +841,46 @@ def with_rows_of_label(cell: Summary) -> str:
     )
 
 
-def _too_small(labels: Sequence[str], least: int) -> str:
-    """Say that fewer than two groups have enough rows."""
-    rows = counted(least, "row")
-    if not labels:
-        return f"no group has {rows} or more"
-    return f"only {in_quotes(labels[0])} has {rows} or more"
-
-
 def note(measure: Summary) -> Iterator[str]:
     """Say what limits a metric: a search that ended early, or undefined shuffles."""
     if measure["searched"] is not None:
         lower, upper = map(percent, measure["searched"])
-        ended = f"the search ended after {DCP_SECONDS:g} s"
-        yield f"Certified to lie between {lower} and {upper}; {ended}."
+        yield say("search ended", lower=lower, upper=upper, seconds=DCP_SECONDS)
     if measure["without_test"]:
         treated = "which are left out" if measure["pairs"] else "which count as large"
         if measure["pvalue"] is None:
             treated = "too many for a test"
         share = percent(measure["without_test"])
-        yield f"Undefined in {share} of shuffles, {treated}."
+        yield say("undefined shuffles", share=share, treated=treated)
     defined = measure["value"] is not None
     if measure["key"] == "dcp" and defined and measure["lower"] is None:
-        yield "No interval and no test: the search takes too long to repeat."
+        yield say("search too long")
     if defined and MEASURES[measure["key"]].loose:
-        yield "The interval holds for any such metric, and is loose."
+        yield say("loose")
 
 
 def with_chance(
-    summary: Summary, attribute: Summary, measure: Summary, is_beyond: bool
+    summary: Summary, attribute: Summary, measure: Summary, is_found: bool
 ) -> Iterator[str]:
-    """Add to a finding what chance alone gives, and which pairs of groups differ.
+    """Add to a finding whether it may be chance, and which pairs of groups differ.
 
-    Where the verdict on the question `is_beyond` chance, no other metric doubts it.
+    Where the verdict on the question is that groups differ, no other metric doubts it.
     """
-    finding, pvalue = measure["finding"], measure["pvalue"]
+    yield f"{measure['finding']}."
+    pvalue = measure["pvalue"]
     if pvalue is None:
-        yield f"{finding}."
         return
-    metric, several = MEASURES[measure["key"]], len(attribute["groups"]) > 2
     if (pair := _other_pair(attribute, measure)) is not None:
-        yield f"{finding}."
-        finding = (
-            f"Beside what chance gives each pair of groups, {_pair_text(pair)} are "
-            f"furthest apart{_of_cell(summary, pair)}: {metric.text_of(pair['gap'])}"
-        )
-    chance = ""
-    if measure["null_mean"] is not None:
-        chance = f"chance alone would give {metric.chance_text(measure['null_mean'])}"
+        values = {"pair": _pair_text(pair), "cell": _of_cell(summary, pair)}
+        gap = MEASURES[measure["key"]].text_of(pair["gap"])
+        yield say("largest beside chance", gap=gap, **values)
     if pvalue > LEVEL:
-        unusual = f"{percent(pvalue)} of shuffles find something as unusual"
-        doubt = "This may be noise:"
-        if measure["lower"] is not None and measure["lower"] > 0:
-            doubt = "The evidence is weak: the interval is above 0, and"
-        elif is_beyond:
-            doubt = "By this number alone it is less clear:"
-        yield f"{finding}. {doubt} {', and '.join(filter(None, (chance, unusual)))}."
-        return
-    yield f"{finding}; {chance}." if chance else f"{finding}."
-    if several and measure["pairs"]:
-        pairs = _pairs_text(measure["pairs"])
-        yield f"Significant at {LEVEL} after adjustment for all comparisons: {pairs}."
+        above = measure["lower"] is not None and measure["lower"] > 0
+        doubt = "less clear" if is_found else "may be noise"
+        state = "interval above, test not" if above else doubt
+        yield say(state, share=percent(pvalue))
+    elif len(attribute["groups"]) > 2 and measure["pairs"]:
+        yield _pairs_differ(measure["pairs"])
 
 
 def _of_cell(summary: Summary, pair: Summary) -> str:
@@ -754,30 +888,28 @@ def _of_cell(summary: Summary, pair: Summary) -> str:
     if pair["classes"] is None:
         return ""
     (true, predicted), classes = pair["classes"], summary["classes"]
+    among = f" among people with the true label {in_quotes(classes[true])}"
     if len(classes) == 2:
-        return f" among people who are {'' if true == 1 else 'not '}truly positive"
-    return (
-        f" in how often people who are truly {in_quotes(classes[true])} are predicted "
-        f"to be {in_quotes(classes[predicted])}"
-    )
+        return among
+    return f"{among} in how often {in_quotes(classes[predicted])} is predicted"
 
 
 def describe_ratios(
     kind: str, rows: list[dict[str, Any]], level: float
 ) -> Iterator[str]:
     """Describe a table of impact ratios, without a verdict."""
-    what = "selection rate" if kind == "selection" else "scoring rate"
+    what = f"{kind} rate"
     compared = [row for row in rows if row["impact_ratio"] is not None]
     if compared:
         yield _highest_and_smallest(what, compared, level)
     else:
-        yield f"There are no ratios: too few groups, or no {what} above 0."
+        yield say("no ratios", what=what)
     excluded = [in_quotes(row["label"]) for row in rows if row["status"] == "excluded"]
     if excluded:
-        yield f"Too small to be compared: {listed(excluded)}."
+        yield say("excluded", groups=listed(excluded))
     unknown = sum(row["n"] for row in rows if row["status"] == "unknown")
     if unknown:
-        yield f"{counted(unknown, 'row')} of unknown group have no part in it."
+        yield say("unknown", rows=counted(unknown, "row"))
 
 
 def _highest_and_smallest(
@@ -787,24 +919,28 @@ def _highest_and_smallest(
     low = min(compared, key=lambda row: row["impact_ratio"])
     high = next(row for row in compared if row["status"] == "highest")
     if low["impact_ratio"] == 1:
-        return f"All groups have the same {what}, {percent(high['rate'])}."
-    return (
-        f"{in_quotes(high['label'])} has the highest {what}, {percent(high['rate'])}; "
-        f"the smallest ratio to it, {number(low['impact_ratio'])}, is that of "
-        f"{in_quotes(low['label'])}, {percent(low['rate'])} ({100 * level:g}% interval "
-        f"of the ratio {number(low['lower'])} to {number(low['upper'])})."
+        return say("same rates", what=what, rate=percent(high["rate"]))
+    return say(
+        "smallest ratio",
+        what=what,
+        high=in_quotes(high["label"]),
+        highest=percent(high["rate"]),
+        ratio=number(low["impact_ratio"]),
+        low=in_quotes(low["label"]),
+        rate=percent(low["rate"]),
+        level=100 * level,
+        lower=number(low["lower"]),
+        upper=number(low["upper"]),
     )
 
 
 def describe_strata(table: Summary, title: str) -> Iterator[str]:
     """Say what a table of strata compares, and what is left out of which metric."""
     if any(row["value"] is not None for row in table["rows"]):
-        yield (
-            f"Groups are compared within each {table['names']}, of which there are "
-            f"{whole(table['n_strata'])}, with {counted(table['n_rows'], 'row')}."
-        )
+        n, rows = whole(table["n_strata"]), counted(table["n_rows"], "row")
+        yield say("strata", names=table["names"], n=n, rows=rows)
     else:
-        yield "No stratum has two groups that can be compared."
+        yield say("no strata")
     left_out = table["left_out"]
     for key in dict.fromkeys(stratum["metric"] for stratum in left_out):
         reasons = [
@@ -813,15 +949,18 @@ def describe_strata(table: Summary, title: str) -> Iterator[str]:
             if stratum["metric"] == key
         ]
         of_metric = "" if key is None else f" of {title}"
-        yield f"Left out{of_metric}, in whole or in part: {listed(reasons)}."
+        yield say("strata left out", metric=of_metric, reasons=listed(reasons))
 
 
 def reason_left_out(stratum: Summary, least: int) -> str:
     """Say why a stratum is left out, in whole or in part."""
     if stratum["n_rows"] is not None:
-        return f"only {counted(stratum['n_rows'], 'row')}"
+        return say("few rows", rows=counted(stratum["n_rows"], "row"))
     if stratum["compared"] is not None:
-        return _too_small(stratum["compared"], least)
+        rows, compared = counted(least, "row"), stratum["compared"]
+        if not compared:
+            return say("no large group", rows=rows)
+        return say("one large group", group=in_quotes(compared[0]), rows=rows)
     lacking = [with_size(group["label"], group["n"]) for group in stratum["aside"]]
     lacking += [with_rows_of_label(cell) for cell in stratum["cells"]]
-    return f"without {listed(lacking)}"
+    return say("groups lacking", groups=listed(lacking))

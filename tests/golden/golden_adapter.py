@@ -349,7 +349,7 @@ READ = {
         "value": result.value,
         "pvalue": result.pvalue,
         "certified": result.certified,
-        "smallest_certified": result.least,
+        "smallest_certified": result.smallest_certified,
     },
     ConfidenceInterval: _named("value", "lower", "upper", "pair", "place"),
     CVaRTestResult: lambda result: {

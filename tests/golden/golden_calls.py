@@ -807,7 +807,6 @@ OF_RATES = {
 def add_tables():
     tables = {
         "cvar_fairness_report": {"alpha": 0.5},
-        "top_groups": {"false_discovery_rate": 0.2},
         "rate_variance": {},
         "max_gap_test": {"is_tested": True},
         "cvar_fairness_test": {"alpha": 0.5, "epsilon": 0.05, "is_tested": True},

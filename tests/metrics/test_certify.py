@@ -85,7 +85,7 @@ def check_case(seed):
     value = metric(y_true, y_score, **{k: v for k, v in rows.items() if k != "method"})
     one = partial(certify, metric, y_true, y_score, confidence_level=level, **rows)
     limit = rng.uniform(0.001, 0.999)
-    least = one(at_most=limit).least
+    least = one(at_most=limit).smallest_certified
     if math.isnan(value):
         assert math.isnan(least)
         assert math.isnan(one(at_most=limit).pvalue)
@@ -95,7 +95,7 @@ def check_case(seed):
     limits = sorted([*limits, np.nextafter(least, 0), np.nextafter(least, 2)])
     found = [one(at_most=limit) for limit in limits if 0 < limit < 1]
     for result in found:
-        assert result.least == least
+        assert result.smallest_certified == least
         assert result.certified == (least <= result.at_most)
         assert result.certified == (result.pvalue <= 1 - level)
         assert 0 < result.pvalue <= 1
@@ -146,7 +146,7 @@ def test_few_rows_prove_nothing():
         sensitive_features=["a"] * 10 + ["b"] * 5000,
         at_most=0.01,
     )
-    assert (found.value, found.least, found.pvalue) == (1, 1, 1)
+    assert (found.value, found.smallest_certified, found.pvalue) == (1, 1, 1)
     assert not found.certified
 
 
@@ -156,4 +156,4 @@ def test_a_certificate_is_not_below_a_value_that_is_mostly_noise():
     level = {"at_most": 1.0, "confidence_level": 0.6}
     for _ in range(5):
         found = certify(madd, None, rng.random(630), **rows, **level)
-        assert found.least >= found.value
+        assert found.smallest_certified >= found.value

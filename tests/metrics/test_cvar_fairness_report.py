@@ -1,13 +1,13 @@
-"""The report of all groups, and the groups that differ."""
+"""The table of all groups: their tail, and which of them differ."""
 
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import binomtest, fisher_exact
+from scipy.stats import binomtest, false_discovery_control, fisher_exact
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair.groups import encode_groups
-from skfair.metrics import cvar_fairness, cvar_fairness_report, top_groups
+from skfair.metrics import cvar_fairness, cvar_fairness_report
 from skfair.metrics._rate_intervals import wilson_interval
 
 
@@ -99,24 +99,16 @@ def test_weighted_rows_have_wider_intervals():
 
 
 @pytest.mark.parametrize("value", [0, 1, 95])
-@pytest.mark.parametrize(
-    ("function", "name"),
-    [(cvar_fairness_report, "confidence_level"), (top_groups, "false_discovery_rate")],
-)
-def test_bad_level(function, name, value):
-    with pytest.raises(ValueError, match=rf"{name} must be .*\(0, 1\)"):
-        function(None, [1, 0], sensitive_features=["a", "b"], **{name: value})
-
-
-# --- top_groups
+def test_bad_level(value):
+    rows = {"sensitive_features": ["a", "b"], "confidence_level": value}
+    with pytest.raises(ValueError, match=r"confidence_level must be .*\(0, 1\)"):
+        cvar_fairness_report(None, [1, 0], **rows)
 
 
 def test_pvalues_are_twice_a_tail_of_fishers_test():
     y_pred, groups = predictions_with_two_outliers(n_rows=90, n_groups=4)
-    found = top_groups(
-        None, y_pred, sensitive_features=groups, false_discovery_rate=0.999
-    )
-    for group, row in found.iterrows():
+    report = cvar_fairness_report(None, y_pred, sensitive_features=groups)
+    for group, row in report.iterrows():
         own = groups == group
         table = [
             [y_pred[own].sum(), (1 - y_pred[own]).sum()],
@@ -129,23 +121,27 @@ def test_pvalues_are_twice_a_tail_of_fishers_test():
 
 def test_finds_the_groups_that_differ():
     y_pred, groups = predictions_with_two_outliers(n_rows=2000, n_groups=20)
-    found = top_groups(None, y_pred, sensitive_features=groups)
+    report = cvar_fairness_report(None, y_pred, sensitive_features=groups)
+    found = report[report["adjusted_pvalue"] <= 0.05]
     assert set(found.index[:2]) == {0, 1}
-    assert (found["adjusted_pvalue"] <= 0.05).all()
-    assert found["pvalue"].is_monotonic_increasing
+    expected = false_discovery_control(report["pvalue"])
+    assert report["adjusted_pvalue"].tolist() == pytest.approx(expected)
 
 
-def test_groups_without_rows_are_no_hypotheses():
+@pytest.mark.parametrize("more", [[100, 101], [4]])
+def test_groups_that_are_left_out_are_no_hypotheses(more):
+    """Neither groups without rows nor those below their least size are tested."""
     y_pred, groups = predictions_with_two_outliers(n_rows=60, n_groups=4)
-    more = encode_groups(groups, labels=[0, 1, 2, 3, 100, 101])
-    found, expected = (
-        top_groups(None, y_pred, sensitive_features=given, false_discovery_rate=0.9)[
-            "adjusted_pvalue"
-        ]
-        for given in (more, groups)
-    )
-    assert len(expected) > 1
-    pd.testing.assert_series_equal(found, expected, check_exact=True)
+    groups[:3] = 4 if 4 in more else groups[:3]
+    encoded = encode_groups(groups, labels=[0, 1, 2, 3, *more], min_group_size=4)
+    with pytest.warns(UndefinedMetricWarning, match="leaves groups out"):
+        report = cvar_fairness_report(None, y_pred, sensitive_features=encoded)
+    assert report.loc[more, ["pvalue", "adjusted_pvalue"]].isna().all(axis=None)
+    report = report.drop(index=more)
+    expected = false_discovery_control(report["pvalue"])
+    assert report["adjusted_pvalue"].tolist() == pytest.approx(expected)
+    others = [y_pred[groups != group].mean() for group in report.index]
+    assert report["rate_of_others"].tolist() == pytest.approx(others)
 
 
 @pytest.mark.slow
@@ -155,37 +151,28 @@ def test_false_discoveries_are_rare():
     for _ in range(200):
         groups = generator.integers(0, 50, 1000)
         y_pred = generator.integers(0, 2, 1000)
-        found = top_groups(None, y_pred, sensitive_features=groups)
-        any_found += len(found) > 0
+        report = cvar_fairness_report(None, y_pred, sensitive_features=groups)
+        any_found += (report["adjusted_pvalue"] <= 0.05).any()
     assert any_found <= 200 * 0.05 + 3 * np.sqrt(200 * 0.05 * 0.95)
 
 
-def test_nothing_to_compare_is_an_empty_table():
-    found = top_groups(None, [1, 0], sensitive_features=["a", "a"])
-    assert len(found) == 0
-    assert "adjusted_pvalue" in found
-
-
-def test_weights_of_top_groups():
+def test_weights_make_pvalues_of_fewer_rows():
     """Equal weights are none; unequal ones count as fewer rows."""
     rng = np.random.default_rng(0)
     groups = rng.integers(0, 5, 300)
     y_pred = rng.random(300) < np.where(groups == 2, 0.8, 0.4)
-    options = {"sensitive_features": groups, "false_discovery_rate": 0.99}
-    plain = top_groups(None, y_pred, **options)
-    for weight in 3, 0.3:
-        found = top_groups(None, y_pred, sample_weight=np.full(300, weight), **options)
-        pd.testing.assert_frame_equal(found, plain)
-    weights = rng.lognormal(0, 1, 300)
-    found = top_groups(None, y_pred, sample_weight=weights, **options)
-    own = groups == 2
-    assert found.loc[2, "size"] == own.sum()
-    assert found.loc[2, "rate"] == pytest.approx(
-        np.average(y_pred[own], weights=weights[own])
-    )
-    others = np.average(y_pred[~own], weights=weights[~own])
-    assert found.loc[2, "rate_of_others"] == pytest.approx(others)
-    assert found.loc[2, "pvalue"] > plain.loc[2, "pvalue"]
+    options = {"sensitive_features": groups}
+    plain = cvar_fairness_report(None, y_pred, **options)
+    # Weights that add up to the number of rows are no numbers of rows.
+    for weights in rng.lognormal(0, 1, 300), np.tile([0.5, 1.5], 150):
+        report = cvar_fairness_report(None, y_pred, sample_weight=weights, **options)
+        own = groups == 2
+        assert report.loc[2, "size"] == own.sum()
+        rate = np.average(y_pred[own], weights=weights[own])
+        assert report.loc[2, "rate"] == pytest.approx(rate)
+        others = np.average(y_pred[~own], weights=weights[~own])
+        assert report.loc[2, "rate_of_others"] == pytest.approx(others)
+        assert report.loc[2, "pvalue"] > plain.loc[2, "pvalue"]
 
 
 def test_others_beside_a_group_of_great_weight():
@@ -193,5 +180,7 @@ def test_others_beside_a_group_of_great_weight():
     group, y_pred = np.repeat(["a", "b", "c"], 40), np.tile([1, 0, 0, 0], 30)
     y_pred[:40] = 1
     weights = np.where(group == "a", 1e15, 0.1)
-    found = top_groups(None, y_pred, sensitive_features=group, sample_weight=weights)
-    assert found.loc["a", "rate_of_others"] == pytest.approx(0.25, rel=1e-12)
+    report = cvar_fairness_report(
+        None, y_pred, sensitive_features=group, sample_weight=weights
+    )
+    assert report.loc["a", "rate_of_others"] == pytest.approx(0.25, rel=1e-12)

@@ -27,7 +27,7 @@ MEANS = "y_pred holds numbers between 0 and 1.* threshold=0.5 compares decisions
     "`threshold=0.5`, once a line"
 )
 def test_means_of_probabilities_are_told_apart_from_rates():
-    scores, sex = [0.2, 0.4, 0.9, 0.7], ["F", "F", "M", "M"]
+    scores, sex = [0.2, 0.4, 0.9, 0.7] * 10, ["F", "F", "M", "M"] * 10
     rows = {"sensitive_features": sex}
     with pytest.warns(UserWarning, match=MEANS):
         means = demographic_parity_difference(None, scores, **rows)
@@ -35,12 +35,12 @@ def test_means_of_probabilities_are_told_apart_from_rates():
         warnings.simplefilter("error")
         real = demographic_parity_difference(None, scores, **rows, scale="real")
         demographic_parity_difference(None, scores, **rows, threshold=0.5)
-        demographic_parity_difference(None, [0.0, 1.0, 1.0, 1.0], **rows)
-        demographic_parity_difference(None, [3, 0.4, 9, 7], **rows, scale="real")
+        demographic_parity_difference(None, [0.0, 1.0, 1.0, 1.0] * 10, **rows)
+        demographic_parity_difference(None, [3, 0.4, 9, 7] * 10, **rows, scale="real")
     assert means == pytest.approx(real)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        strata = [0, 1, 0, 1]
+        strata = [0, 1, 0, 1] * 10
         demographic_parity_difference(None, scores, **rows, control_features=strata)
     assert len(caught) == 1
 

@@ -438,7 +438,7 @@ def test_many_bins_have_no_noise_left():
 
     high = optimize.brentq(excess, 0, 2)
     assert high < 2 * at_one_score(found.value / 2, ALPHA / 2)
-    assert found.least == pytest.approx(high, abs=1e-4)
+    assert found.smallest_certified == pytest.approx(high, abs=1e-4)
 
 
 def tail_mean_of(values, weights, alpha):

@@ -233,7 +233,7 @@ def test_certificates_are_in_the_unit(name, people):
     given = {"sensitive_features": sex}
     found = certify(metric, salary, predicted, at_most=20_000, **given)
     assert found.certified
-    assert found.value < found.least < 20_000
+    assert found.value < found.smallest_certified < 20_000
     assert not certify(metric, salary, predicted, at_most=10, **given).certified
     with pytest.warns(UndefinedMetricWarning):
         nothing = certify(
@@ -243,7 +243,7 @@ def test_certificates_are_in_the_unit(name, people):
             at_most=20_000,
             sensitive_features=np.where(sex == "F", sex, "F"),
         )
-    assert np.isnan(nothing.least)
+    assert np.isnan(nothing.smallest_certified)
     for method in ("finite_sample", "anytime"):
         with pytest.raises(ValueError, match=r"method must be 'band' for .* numbers"):
             confidence_interval(metric, salary, predicted, method=method, **given)

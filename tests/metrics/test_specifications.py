@@ -45,7 +45,6 @@ OF_LABELS = {
     "mean_error_difference",
     "predictive_value_difference",
     "rate_variance",
-    "top_groups",
     "true_positive_rate_difference",
 }
 OF_ROWS = {

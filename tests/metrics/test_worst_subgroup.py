@@ -113,6 +113,73 @@ def test_equals_enumeration():
         check_against_enumeration(np.random.default_rng(seed), QUALITIES[seed % 6])
 
 
+@pytest.mark.parametrize("seed", [0, 1, 4, 5, 6, 7, 9, 10, 11])
+def test_numbers_equal_enumeration(seed):
+    rng = np.random.default_rng(seed)
+    *_, columns = draw(rng)
+    n_rows = len(columns[0])
+    losses = rng.exponential(5, n_rows) - 3
+    losses = losses.round() if seed % 2 else losses + 1e6 * (seed % 3)
+    min_size = int(rng.integers(1, 6))
+    given = {"sensitive_features": np.column_stack(columns), "quality": losses}
+    given |= {"min_group_size": min_size, "n_subgroups": 3, "n_permutations": 0}
+    expected = enumerate_all(losses, columns, min_size, is_rate=True)
+    values = sorted((value for value, _ in expected.values()), reverse=True)[:3]
+    result = worst_subgroup(None, None, **given)
+    differences = result.table["difference"]
+    np.testing.assert_allclose(np.abs(differences), values, rtol=1e-9)
+    assert result.value == pytest.approx(values[0], rel=1e-9)
+    inside = np.ones(n_rows, dtype=bool)
+    for name, value in result.conditions[0].items():
+        inside &= columns[int(name.split()[1])] == value
+    first = result.table.iloc[0]
+    assert first["mean"] == pytest.approx(losses[inside].mean())
+    assert first["mean_of_others"] == pytest.approx(losses[~inside].mean())
+
+
+def test_a_search_with_many_subgroups_prunes_none_that_is_worst():
+    rng = np.random.default_rng(5)
+    columns = rng.integers(0, 4, (600, 4))
+    losses = rng.exponential(1, 600) * (1 + (columns[:, 0] == 1) * (columns[:, 2] == 3))
+    expected = enumerate_all(losses, list(columns.T), 10, is_rate=True)
+    found = worst_subgroup(
+        None,
+        None,
+        sensitive_features=columns,
+        quality=losses,
+        min_group_size=10,
+        n_subgroups=7,
+        n_permutations=0,
+    )
+    values = sorted((value for value, _ in expected.values()), reverse=True)[:7]
+    np.testing.assert_allclose(found.table["difference"].abs(), values, rtol=1e-9)
+
+
+def test_a_callable_of_numbers_has_the_mean_of_the_rows_that_count(people):
+    frame, y_score = people
+    y_true = np.random.default_rng(0).random(2_000)
+    given = {"sensitive_features": frame[["sex", "race"]], "random_state": 0}
+    given["n_permutations"] = 19
+    found = worst_subgroup(
+        y_true,
+        y_score,
+        quality=lambda y_true, y_score: (abs(y_true - y_score), y_true > 0.5),
+        **given,
+    )
+    some = y_true > 0.5
+    given["sensitive_features"] = frame[["sex", "race"]][some]
+    losses = abs(y_true - y_score)[some]
+    expected = worst_subgroup(None, None, quality=losses, **given)
+    pd.testing.assert_frame_equal(found.table, expected.table)
+    # Another unit changes values in proportion, and no p-value.
+    scaled = worst_subgroup(None, None, quality=5 + 1_000 * losses, **given)
+    assert scaled.value == pytest.approx(1_000 * expected.value)
+    np.testing.assert_allclose(
+        scaled.null_distribution, 1_000 * expected.null_distribution
+    )
+    assert scaled.pvalue == expected.pvalue
+
+
 @pytest.fixture(scope="module")
 def people():
     """A table of people, one subgroup of which has lower scores."""
@@ -248,7 +315,8 @@ def test_callable_quality_and_text_labels(people):
         quality=lambda y_true, y_pred: (y_pred == "yes", y_true == "yes"),
         **given,
     )
-    pd.testing.assert_frame_equal(named.table, own.table)
+    names = {"mean": "rate", "mean_of_others": "rate_of_others"}
+    pd.testing.assert_frame_equal(named.table, own.table.rename(columns=names))
     assert "score" not in named.table
 
 
@@ -273,6 +341,13 @@ def test_callable_quality_and_text_labels(people):
         ({"n_permutations": -1}, "n_permutations must be an integer"),
         ({"quality": "f1"}, "quality must be 'mcdp', 'selection_rate'"),
         ({"quality": "accuracy"}, "y_true must be labels"),
+        ({"quality": np.full(60, np.inf)}, "quality must be finite, got inf"),
+        ({"quality": [0.5, 1.5]}, "y_score has 60 rows, expected 2"),
+        ({"quality": lambda true, pred: 0.5}, r"quality \(<lambda>\) must have shape"),
+        (
+            {"quality": lambda true, pred: np.full(60, "a")},
+            r"quality \(<lambda>\) must",
+        ),
     ],
 )
 def test_broken_input(options, match):
@@ -364,7 +439,7 @@ def test_pvalue_is_that_of_a_permutation_test_of_the_largest_difference():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("quality", ["mcdp", "true_positive_rate"])
+@pytest.mark.parametrize("quality", ["mcdp", "true_positive_rate", "loss"])
 @pytest.mark.promise("The search for the worst subgroup is paid for in its p-value")
 def test_level(quality):
     rejected = 0
@@ -376,9 +451,9 @@ def test_level(quality):
         y_score = rng.random(250)
         result = worst_subgroup(
             y_true,
-            y_score if quality == "mcdp" else (y_score > 0.4).astype(int),
+            (y_score > 0.4).astype(int) if quality[0] == "t" else y_score,
             sensitive_features=columns,
-            quality=quality,
+            quality=-np.log(y_score) if quality == "loss" else quality,
             min_group_size=20,
             n_permutations=19,
             random_state=seed,

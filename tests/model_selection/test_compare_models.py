@@ -14,6 +14,8 @@ from sklearn.metrics import (
     make_scorer,
 )
 
+from skfair._comparison import compare_classifiers
+from skfair._rows import Rows
 from skfair.groups import encode_groups
 from skfair.metrics import mcdp
 from skfair.model_selection import compare_models
@@ -214,3 +216,37 @@ def test_differences_are_those_from_the_baseline(result):
         differences = result[name].drop("old") - result.loc["old", name]
         found = result[f"{name}_difference"].drop("old")
         np.testing.assert_allclose(found, differences)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_comparisons_have_the_figures_of_the_table_and_their_errors(weighted):
+    y, scores, groups = scored(600)
+    weights = np.arange(600) % 3 if weighted else None
+    result = compare_models(
+        y,
+        scores,
+        baseline="old",
+        sensitive_features=groups,
+        margin=0.02,
+        sample_weight=weights,
+    )
+    assert list(result.comparisons) == ["new", "noise"]
+    kept = slice(None) if weights is None else weights > 0
+    rows = Rows(
+        encode_groups(groups[kept]),
+        y_true=y[kept],
+        weight=None if weights is None else weights[kept],
+    )
+    for name, found in result.comparisons.items():
+        table = found.to_frame()
+        for metric in ("performance", "disparity"):
+            assert table.loc[metric, "baseline"] == result.table.loc["old", metric]
+            assert table.loc[metric, "mitigated"] == result.table.loc[name, metric]
+        # Errors are about those of mitigators, of which the mcdp has no noise.
+        both = scores["old"][kept], scores[name][kept]
+        expected = compare_classifiers(rows, *both).standard_error
+        errors = found.standard_error
+        assert errors["performance"] == pytest.approx(
+            expected["average_precision"], rel=0.4
+        )
+        assert 0.4 * expected["mcdp"] < errors["disparity"] <= expected["mcdp"] + 1e-12

@@ -61,7 +61,6 @@ from skfair.metrics import (
     predictive_value_difference,
     proxy_bounds,
     rate_variance,
-    top_groups,
     true_positive_rate_difference,
     values_by_stratum,
     worst_subgroup,
@@ -277,7 +276,6 @@ OF_LABELS = {
         cvar_fairness_test, alpha=0.5, epsilon=0.1, n_permutations=9
     ),
     "max_gap_test": partial(max_gap_test, n_permutations=9),
-    "top_groups": top_groups,
     "DCPResult": DCPResult.from_predictions,
     "CountTable of labels": CountTable.from_rows,
 }

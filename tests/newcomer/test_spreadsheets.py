@@ -139,7 +139,6 @@ def numbers_of(found):
 @pytest.mark.parametrize(
     ("content", "options", "says"),
     [
-        ("y;p;sex\n1;.5;F\n", "", "separates columns by ';': --sep ';'"),
         ("y,p,sex\n1,.5,F\n", "--sep ;", "separates columns by ',': --sep ','"),
         ("Report\n\nthis\n", "", "first line must hold the names"),
         ("Report\ny,p,sex\n1,.5,F\n", "", "cannot be read"),

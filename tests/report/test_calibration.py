@@ -8,7 +8,7 @@ import pytest
 from skfair.metrics import calibration_gap
 
 ALONE = {"metrics": ["calibration_gap"]}
-BEYOND = "groups with the same scores are not truly positive equally often"
+BEYOND = "do not have the same outcomes in all groups"
 
 
 def people(n=600, power=0.6, names="ab"):
@@ -33,8 +33,8 @@ def test_the_sentence_has_the_sums_of_the_rows(make_report, weights):
     assert measure["maximum"] == 2
     assert (measure["n"], measure["certified"]) == (600, None)
     found = re.search(
-        r"up to ([.\d]+), outcomes minus scores are (-?[.\d]+) points for “(.)” and "
-        r"(-?[.\d]+) points for “(.)”: ([.\d]+) percentage points",
+        r"up to ([.\d]+), outcomes minus scores add up to (-?[.\d]+) points in “(.)” "
+        r"and (-?[.\d]+) points in “(.)”: ([.\d]+) percentage points",
         measure["finding"],
     )
     assert found is not None
@@ -55,7 +55,7 @@ def test_no_zero_is_negative(make_report):
         make_report(y_true, np.full(40, 0.5001), sensitive_features=groups, **ALONE)
     )
     assert measure["value"] == 0
-    text = "minus scores are 0.0 points for “a” and 0.0 points for “b”: 0.0 percentage"
+    text = "add up to 0.0 points in “a” and 0.0 points in “b”: 0.0 percentage points"
     assert text in measure["finding"]
 
 
@@ -89,7 +89,7 @@ def test_many_groups_have_a_row_if_asked(make_report):
         y_true, scores, sensitive_features=groups, multigroup="pooled"
     )
     assert measure["value"] == pytest.approx(expected)
-    assert "points for everyone" in measure["finding"]
+    assert "points in everyone" in measure["finding"]
 
 
 @pytest.mark.slow
@@ -100,7 +100,7 @@ def test_the_verdict_names_a_gap_beyond_chance(make_report):
         rows = {"sensitive_features": {"sex": groups}, "metrics": metrics}
         report = make_report(y_true, scores, **rows)
         (lead,) = report.summary["verdict"]["leads"]
-        assert any(f"By sex, {BEYOND}" in text for text in lead["further"]) == beyond
+        assert any(f"{BEYOND} by sex" in text for text in lead["further"]) == beyond
         assert (BEYOND in report.to_markdown()) == beyond
         untested = make_report(y_true, scores, n_permutations=0, **rows)
         assert BEYOND not in untested.to_markdown()

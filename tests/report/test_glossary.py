@@ -16,7 +16,7 @@ TERMS = {
     r"certified at most": "certified",
     r"\binterval(?! arithmetic)": "interval",
     r"chance alone|by chance|\bnoise\b": "chance",
-    r"beyond chance|may be chance|\bHolm\b|more than chance": "beyond",
+    r"[Ss]ignificant|may be chance|\bHolm\b": "significant",
     r"p.values?\b|\bshuffles?\b|unadjusted": "pvalue",
     r"percentage points?|\bselected\b|selection rate|positive decision": "selected",
     r"\bthresholds?\b|\bscores? of at least": "threshold",

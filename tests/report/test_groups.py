@@ -185,7 +185,7 @@ def test_markdown(filed, tmp_path):
     assert "\n## race, score\n" in text
     assert "\n### Impact ratios of scoring rates: race, score\n" in text
     assert "| B\\| | 145 |" in text
-    assert text.count("\n## What this cannot show\n") == 1
+    assert text.count("\n## What this report cannot show\n") == 1
     for block in text.split("\n\n"):
         lines = block.split("\n")
         if lines[0].startswith("|"):

@@ -71,7 +71,7 @@ def test_outline(root):
 
 def test_tables_have_captions_and_headers(root):
     tables = list(root.iter(f"{HTML}table"))
-    assert len(tables) == 1 + 1 + 6 * 2 + 1
+    assert len(tables) == 1 + 1 + 6 * 3 + 1
     captions = []
     for table in tables:
         captions += texts(table.iter(f"{HTML}caption"))
@@ -271,8 +271,9 @@ def test_three_hundred_groups_show_the_tail_and_fold_the_rest(make_report):
     )
     assert len(list(shown.iter(f"{HTML}tr"))) == 13
     assert texts(shown.iter(f"{HTML}th"))[len(list(shown[1][0])) :][0] == "17"
-    (details,) = root.iter(f"{HTML}details")
+    details, others = root.iter(f"{HTML}details")
     assert texts(details.iter(f"{HTML}summary")) == ["The other 288 groups"]
+    assert texts(others.iter(f"{HTML}summary")) == ["Other metrics by town"]
     assert folded in list(details.iter())
     assert len(list(folded.iter(f"{HTML}tr"))) == 289
 
@@ -300,7 +301,7 @@ def test_pages_with_little_to_say(make_report, scored, kind):
         options["y_pred"] = np.arange(600) % 2
     page = make_report(y_true, y_score, **options).to_html()
     text = "".join(parse(page).itertext())
-    assert ("nothing can be said" in text) == kind.endswith("group")
+    assert ("Nothing can be said" in text) == kind.endswith("group")
 
 
 @pytest.mark.slow

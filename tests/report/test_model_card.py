@@ -62,7 +62,7 @@ def test_a_section_within_a_section_and_others_stay(odd_report, model_card):
     odd_report.to_model_card(model_card, section="Evaluation/Disparities")
     assert model_card.select("Evaluation/Disparities").content.startswith("600 rows.")
     assert model_card.select("Citation").content == "none"
-    place = "Evaluation/Disparities/What this cannot show"
+    place = "Evaluation/Disparities/What this report cannot show"
     assert "- That a model is fair." in model_card.select(place).content
 
 

@@ -57,7 +57,7 @@ def check(found, metric, y_true, values, groups, **weights):
     else:
         interval = confidence_interval(metric, y_true, values, **rows)
         result = certify(metric, y_true, values, **rows, at_most=0.5)
-        assert found["certified"] == pytest.approx(result.least)
+        assert found["certified"] == pytest.approx(result.smallest_certified)
     value = interval.value
     expected = [value, min(interval.lower, value), max(interval.upper, value)]
     actual = [found[key] for key in ("value", "lower", "upper")]
@@ -138,7 +138,7 @@ def test_weighted_numbers(make_report, scored, whole):
         y_score,
         sensitive_features=people["race"],
         sample_weight=weights,
-        metrics=None,
+        metrics="all",
     )
     found = measures(report)
     assert set(found) == {*OF_SCORES, *OF_DECISIONS, *OF_ERRORS, "calibration_gap"}
@@ -167,7 +167,8 @@ def test_many_groups_are_compared_with_everyone(make_report, scored):
         if key != "madd":
             pooled = partial(metric, multigroup="pooled")
             check(found[key], pooled, None, y_score, groups)
-            check_test(found[key], pooled, None, y_score, groups)
+            if key == "mcdp":  # others answer no question
+                check_test(found[key], pooled, None, y_score, groups)
     for metric in (demographic_parity_difference, equalized_odds_difference):
         pooled = partial(metric, multigroup="pooled")
         check(found[metric.__name__], pooled, y_true, y_pred, groups)

@@ -123,8 +123,8 @@ def test_ranks_decide_nothing_unless_it_is_said_how(make_report, decided):
         report.to_frame("models").dropna(subset="value")["performance"]
     )
     for text in (report.to_html(), report.to_markdown()):
-        assert "neither predicted labels nor a threshold" in text
-        for word in ("gets the positive", ">Errors<", "Accuracy", "Selected of"):
+        assert "neither decisions nor a threshold" in text
+        for word in ("get the decision", ">Errors<", "Accuracy", "Selected of"):
             assert word not in text
     with pytest.raises(ValueError, match="needs decisions on two classes, by y_pred"):
         make_report(y_true, values, metrics=["max_gap"], **given)
@@ -132,11 +132,11 @@ def test_ranks_decide_nothing_unless_it_is_said_how(make_report, decided):
 
 def test_what_the_page_says(of_ranks):
     sentences = " ".join(of_ranks.to_frame()["sentence"])
-    assert "At a threshold just above the rank 0." in sentences
-    assert "range of thresholds that holds 10.0% of everyone" in sentences
+    assert "have a rank above 0." in sentences
+    assert "a range that holds 10.0% of everyone" in sentences
     assert "histograms of the ranks" in sentences
     text = of_ranks.to_markdown()
-    assert "Log loss, calibration and mean scores need probabilities" in text
+    assert "left out: log loss, calibration and mean scores" in text
     for heading in "Log loss |", "Calibration error |", "Score minus outcome |":
         assert heading not in text
     assert "Average precision |" in text
@@ -236,7 +236,7 @@ def test_rows_that_stay_on_their_engine(table, counting, weight):
         gaps = (values["value"] - expected["value"]).abs().tolist()
         assert gaps[1] <= of_mcdp + 1e-12
         assert gaps[2] <= length + 1e-12
-        assert any("count as equal" in text for text in found.summary["cautions"])
+        assert any("counted as one" in text for text in found.summary["cautions"])
     broken = table.with_columns(p=pl.lit(float("inf")))
     with pytest.raises(ValueError, match="'p' has 600 "):
         counting().from_frame(broken, y_score="p", sensitive_features="g", **options)

@@ -40,10 +40,13 @@ def test_a_report_without_permutations_says_so(untested, make_light):
     for name in ("value", "lower", "upper", "certified"):
         np.testing.assert_array_equal(frame[name], tested[name])
     lead = untested.summary["verdict"]["leads"][0]["text"]
-    assert lead == "By sex, differences are measured, and not tested."
+    assert lead == " ".join(
+        f"Differences of {what} by sex are measured, and not tested."
+        for what in ("predictions", "errors")
+    )
     page = untested.to_html()
-    assert "no test was made (n_permutations=0)" in page
-    assert "Beyond chance” means" not in page
+    assert "No test was made" in page
+    assert "Significant” means" not in page
     assert "value</th>" not in page
     assert "Share of such random assignments" not in page
     assert "| p-value" not in untested.to_markdown()
@@ -89,11 +92,11 @@ def test_rows_left_out_stand_first_under_read_with_care(make_report, scored):
     groups = encode_groups(sex, missing="drop")
     report = make_report(y_true, y_score, sensitive_features={"sex": groups})
     told = tell_left_out(report.summary, 60, ["y"], [("F", 20, 300), ("M", 40, 400)])
-    first, second = told["cautions"][:2]
+    first, of_groups, second = told["cautions"][:3]
     assert first == (
-        "60 rows (9.1%) without a value of “y” are left out of every number. Of each "
-        "group these are: “F” 6.7% and “M” 10.0%."
+        "60 rows (9.1%) without a value of “y” are left out of every number."
     )
+    assert of_groups == "The rows left out are 6.7% of “F” and 10.0% of “M”."
     assert second == "sex: 41 rows (6.8%) without a group are left out."
 
 
@@ -101,7 +104,7 @@ def test_rows_left_out_stand_first_under_read_with_care(make_report, scored):
     ("limit", "sentence"),
     [
         (0.9, "at most 0.9 (95% confidence)"),
-        (0.001, "above the limit 0.001"),
+        (0.001, "above 0.001 (95% confidence)"),
     ],
 )
 def test_a_limit_is_a_line_and_a_sentence(limit, sentence, make_light):
@@ -110,7 +113,7 @@ def test_a_limit_is_a_line_and_a_sentence(limit, sentence, make_light):
     assert any(sentence in text for text in lead["further"])
     measures = report.summary["attributes"][0]["results"][0]["measures"]
     for measure in measures:
-        assert ("confidence" in sentence) == (measure["certified"] <= limit)
+        assert ("at most" in sentence) == (measure["certified"] <= limit)
     page = report.to_html()
     rates = [
         g["selection_rate"]

@@ -1,0 +1,226 @@
+"""Exposure in a ranking: who stands where people look."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import expi
+
+from skfair._rows import Rows
+from skfair._utils._arrays import Floats, Integers, quotients
+from skfair._utils._validation import check_choice, check_numbers
+from skfair.metrics._inputs import Multigroup
+from skfair.metrics._metric import evaluates
+from skfair.metrics._rates import DifferenceOfMeans
+from skfair.metrics._strata import Multistratum
+
+Reference = Literal["rows", "relevance"]
+#: Positions whose discounts are summed one by one.
+_MOST_SUMMED = 100_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExposureDifference(DifferenceOfMeans):
+    """Difference of the mean exposures of groups in a ranking."""
+
+    name = "exposure_difference"
+    inputs = ("y_true", "y_score")
+    maximum = math.inf
+    #: Scores are any numbers, of which the order counts.
+    scale: ClassVar[str] = "rank"
+
+    reference: Reference = "rows"
+
+    def __post_init__(self) -> None:
+        """Check the options, which are checked nowhere else."""
+        super().__post_init__()
+        check_choice("reference", self.reference, ("rows", "relevance"))
+
+    @property
+    def of_numbers(self) -> bool:
+        """Whether means are those of any finite numbers, as exposures are."""
+        return True
+
+    def check(self, rows: Rows) -> Rows:
+        """Check scores, and return the exposure of each row; 1 is the mean of all."""
+        scores = check_numbers(rows.y_pred, "y_score")
+        relevance = None
+        if self.reference == "relevance":
+            relevance = _check_relevance(rows.y_true)
+        exposures, ranking = np.zeros(len(scores)), np.zeros(len(scores), np.intp)
+        if rows.strata is not None:  # each stratum is a ranking
+            ranking = rows.strata.codes.astype(np.intp)
+        people = (rows.weights > 0) * (1 if rows.n is None else rows.n)
+        for one in np.unique(ranking[ranking >= 0]):
+            of_one = np.flatnonzero(ranking == one)
+            weights = rows.weights[of_one]
+            if not weights.any():  # rows that do not count
+                continue
+            found = expected_exposures(scores[of_one], people[of_one])
+            exposures[of_one] = found / np.average(found, weights=weights)
+            if relevance is not None:
+                mean = np.average(relevance[of_one], weights=weights)
+                if not mean > 0:
+                    raise ValueError(
+                        "y_true must have a positive sum in each ranking for "
+                        "reference='relevance', got 0."
+                    )
+                exposures[of_one] -= relevance[of_one] / mean
+        return replace(rows, y_true=None, y_pred=exposures)
+
+
+def _check_relevance(y_true: Any) -> Floats:
+    """Return the relevance of rows, numbers of at least 0."""
+    if y_true is None:
+        raise ValueError(
+            "y_true must be the relevance of each row for reference='relevance', got "
+            "None."
+        )
+    relevance = check_numbers(y_true, "y_true")
+    if (relevance < 0).any():
+        row = int((relevance < 0).argmax())
+        raise ValueError(
+            f"y_true must be at least 0 for reference='relevance', got "
+            f"{relevance[row]:g} in row {row}."
+        )
+    return relevance
+
+
+def expected_exposures(scores: Floats, people: Any) -> Floats:
+    """Mean discount of the positions of each row, where ties are in random order.
+
+    A row stands for a number of `people`, each of whom has a position of their own.
+    """
+    _, levels = np.unique(-scores, return_inverse=True)
+    sizes = np.bincount(levels, people).astype(np.int64)
+    last = np.cumsum(sizes)
+    sums = _summed_discounts(last) - _summed_discounts(last - sizes)
+    return quotients(sums, sizes)[levels]
+
+
+def _summed_discounts(positions: Integers) -> Floats:
+    """Sum the discounts up to each position, after many by Euler and Maclaurin."""
+    most = min(int(positions.max(initial=0)), _MOST_SUMMED)
+    sums = np.append(0.0, np.cumsum(1 / np.log2(np.arange(most) + 2)))
+    found = sums[np.minimum(positions, most)]
+    ends = np.log(np.array([most, *positions[positions > most]]) + 1.0)
+    integrals = math.log(2) * (expi(ends) + (1 - np.exp(-ends) / ends / 6) / ends / 2)
+    found[positions > most] += integrals[1:] - integrals[0]
+    return np.asarray(found)
+
+
+@evaluates(ExposureDifference)
+def exposure_difference(
+    y_true: ArrayLike | None,
+    y_score: ArrayLike,
+    *,
+    sensitive_features: Any = None,
+    control_features: Any = None,
+    reference: Reference = "rows",
+    multigroup: Multigroup = "pairwise",
+    multistratum: Multistratum = "max",
+    sample_weight: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
+) -> float:
+    """Largest difference between groups of the exposure in a ranking.
+
+    People look at the top of a list: position r has the exposure 1 / log2(1 + r). The
+    exposure of a group over its share of rows, 1 for everyone, is compared. So 0.3 says
+    that members of one group get more exposure than those of another by 30 % of the
+    mean. With ``reference="relevance"`` groups may have exposure as their relevance is.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or None
+        Relevance of each row for ``reference="relevance"``, numbers of at least 0, such
+        as labels of 0 and 1. Otherwise ignored, so that the metric fits
+        `sklearn.metrics.make_scorer`.
+    y_score : array-like of shape (n_samples,)
+        Any finite numbers; the largest stands first. Rows of one score have the mean
+        exposure of their positions.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
+        Group of each row; several columns stand for their intersection.
+    control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
+default=None
+        Ranking of each row, such as its query or its day: each stratum is ranked by
+        itself, and groups are compared within it. Strata without two groups are left
+        out, with a warning that names them.
+    reference : {"rows", "relevance"}, default="rows"
+        What a group's exposure is compared with: its share of the rows, or of their
+        relevance. Then the share of exposure less that of relevance, over the share of
+        rows, is compared.
+    multigroup : {"pairwise", "pooled"}, default="pairwise"
+        The largest difference between two groups, or between a group and everyone.
+    multistratum : {"max", "weighted"}, default="max"
+        The largest value over strata, or their mean by the total weight of each, as for
+        many short rankings.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative sample weights in the means. Each row has one position, and none
+        if its weight is 0.
+    counts : array-like of shape (n_samples,), default=None
+        How many people each row stands for, in positions of their own; by default one.
+
+    Returns
+    -------
+    float
+        At least 0, in units of the mean exposure. nan with a warning where a group is
+        absent or too small.
+
+    Raises
+    ------
+    TypeError
+        If an argument is missing, or of a kind that is not taken.
+    ValueError
+        On scores that are no finite numbers, relevance that is negative or 0 for all
+        rows of a ranking, lengths that differ, or missing groups.
+
+    Warns
+    -----
+    sklearn.exceptions.UndefinedMetricWarning
+        If fewer than two groups can be compared.
+
+    See Also
+    --------
+    mcdp : Compares all of the order; ``scale="rank"`` takes any scores.
+
+    Notes
+    -----
+    Tests exchange groups in the given positions. Intervals take positions as given,
+    too, and are for lists that are drawn as this one was. In few rows the first
+    positions have much of the exposure, and noise is large.
+
+    References
+    ----------
+    .. [1] Singh, Joachims. "Fairness of Exposure in Rankings". KDD 2018. Equation 3,
+       with demographic parity and disparate treatment as differences.
+
+    Examples
+    --------
+    >>> from skfair.metrics import exposure_difference
+    >>> y_score = [0.9, 0.8, 0.7, 0.6, 0.5, 0.4]
+    >>> sex = ["M", "M", "F", "M", "F", "F"]
+    >>> exposure_difference(None, y_score, sensitive_features=sex)
+    0.495...
+    >>> relevance = [1, 1, 0, 1, 1, 0]
+    >>> exposure_difference(
+    ...     relevance, y_score, sensitive_features=sex, reference="relevance"
+    ... )
+    0.504...
+    """
+    metric = ExposureDifference(
+        reference=reference,
+        multigroup=multigroup,
+        multistratum=multistratum,
+    )
+    return metric(
+        y_true,
+        y_score,
+        sensitive_features=sensitive_features,
+        control_features=control_features,
+        sample_weight=sample_weight,
+        counts=counts,
+    )

@@ -1,0 +1,127 @@
+"""Rates of small groups that borrow from groups alike in some of their columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
+from scipy.optimize import minimize
+from scipy.special import expit, logit, ndtri
+
+from skfair._utils._arrays import Floats, Integers
+
+#: Power of the prior density of each standard deviation. Without it they are estimated
+#: as 0 in small tables, and intervals are too short: they covered .85 to .97 of the
+#: rates of five tables, and with it .93 to .97.
+_PRIOR_POWER = 0.5
+#: Least and largest standard deviation of effects, which are logits.
+_DEVIATIONS = 0.005, 5.0
+#: Logits move at most so far in a step, and have converged where they move less.
+_STEP, _TOLERANCE, _MOST_STEPS = 2.0, 1e-4, 50
+
+
+def pool_rates(
+    rates: Floats, sizes: Floats, columns: Sequence[Integers], level: float | None
+) -> tuple[Floats, Floats, Floats]:
+    r"""Estimate the rate of each group by a regression on its columns.
+
+    The logit of the rate of a group is a mean, an effect of its value in each column,
+    and an effect of its own. Effects of each kind are normal, with a variance estimated
+    from all groups (restricted likelihood of the working responses of the binomial,
+    iterated). So a group of few rows has nearly the rate that its columns predict, and
+    one of many rows its own. Of one column there are effects of groups alone.
+
+    `columns` have the code of each group, which has at least one row. Returns values
+    and the ends of their intervals, nan without a `level`.
+    """
+    everyone = (rates @ sizes + 0.5) / (sizes.sum() + 1)
+    # Half a hit and half a miss, spread over all rows: no table is all 0.
+    observed = (rates * sizes + 0.5 * sizes / sizes.sum()) / (
+        sizes + sizes / sizes.sum()
+    )
+    logits = np.full(len(rates), logit(everyone))
+    effects = _Effects.of_columns(columns)
+    for _ in range(_MOST_STEPS):
+        means = expit(logits)
+        slopes = means * (1 - means)
+        responses = logits + (observed - means) / slopes
+        predicted, variances = _predict(responses, 1 / (sizes * slopes), effects)
+        steps = np.clip(predicted - logits, -_STEP, _STEP)
+        logits = logits + steps
+        if np.abs(steps).max() < _TOLERANCE:
+            break
+    if level is None:
+        return expit(logits), *np.full((2, len(rates)), np.nan)
+    widths = ndtri((1 + level) / 2) * np.sqrt(variances)
+    return expit(logits), expit(logits - widths), expit(logits + widths)
+
+
+class _Effects(NamedTuple):
+    """Design of a regression: which value of which column each group has."""
+
+    #: A column of ones, then one of 0 and 1 for each value of each column.
+    design: Floats
+    #: Number of the column that each value belongs to.
+    kinds: Integers
+
+    @classmethod
+    def of_columns(cls, columns: Sequence[Integers]) -> _Effects:
+        """Make the design of columns that differ between groups, if several do."""
+        varied = [codes for codes in columns if len(np.unique(codes)) > 1]
+        parts, kinds = [np.ones((len(columns[0]), 1))], []
+        for kind, codes in enumerate(varied if len(varied) > 1 else []):
+            values = np.unique(codes)
+            parts.append((codes[:, np.newaxis] == values).astype(np.float64))
+            kinds += [kind] * len(values)
+        return cls(np.hstack(parts), np.array(kinds, dtype=np.intp))
+
+
+def _predict(
+    responses: Floats, noise: Floats, effects: _Effects
+) -> tuple[Floats, Floats]:
+    """Predict the mean of each response of known noise, with its variance."""
+    n_kinds = int(effects.kinds.max(initial=-1)) + 1
+    ends = np.log(_DEVIATIONS)
+    found = minimize(
+        lambda logs: _posterior(logs, responses, noise, effects).loss,
+        np.full(n_kinds + 1, ends.mean()),
+        method="L-BFGS-B",
+        bounds=[ends] * (n_kinds + 1),
+    )
+    posterior = _posterior(found.x, responses, noise, effects)
+    design, own = effects.design, np.exp(2 * found.x[0])
+    share = own / (own + noise)  # of its own rate in the prediction of a group
+    values = (1 - share) * (design @ posterior.coefficients) + share * responses
+    spread = (design * cho_solve(posterior.factor, design.T).T).sum(axis=1)
+    return values, share * noise + (1 - share) ** 2 * spread
+
+
+class _Posterior(NamedTuple):
+    """Effects given the standard deviations of each kind."""
+
+    #: Minus the log of the restricted likelihood times the prior, up to a constant.
+    loss: float
+    coefficients: Floats
+    #: Cholesky factor of the precision of the coefficients.
+    factor: tuple[NDArray[np.float64], bool]
+
+
+def _posterior(
+    logs: Floats, responses: Floats, noise: Floats, effects: _Effects
+) -> _Posterior:
+    """Fit the effects, given logs of the standard deviations of groups and columns."""
+    design, total = effects.design, np.exp(2 * logs[0]) + noise
+    # The mean of all groups has a flat prior.
+    precisions = np.append(1e-8, np.exp(-2 * logs[1:])[effects.kinds])
+    weighted = design / total[:, np.newaxis]
+    factor = cho_factor(weighted.T @ design + np.diag(precisions), lower=True)
+    coefficients = cho_solve(factor, weighted.T @ responses)
+    rest = responses - design @ coefficients
+    squares = rest @ (rest / total) + coefficients @ (precisions * coefficients)
+    logdets = np.log(total).sum() + 2 * np.log(np.diag(factor[0])).sum()
+    logdets -= np.log(precisions[1:]).sum()
+    loss = (logdets + squares) / 2 - _PRIOR_POWER * logs.sum()
+    return _Posterior(float(loss), coefficients, factor)

@@ -1,0 +1,578 @@
+"""Every sentence of a report that has numbers or names in it, with an example."""
+
+from __future__ import annotations
+
+from typing import Any
+
+#: Sentences and an example of each, by name. Labels of the data are in quotation marks.
+SENTENCES: dict[str, tuple[str, str]] = {
+    # The questions that a page answers.
+    "asks decisions": (
+        "Who gets the decision {label}?",
+        "Who gets the decision “hired”?",
+    ),
+    "asks predictions": ("Who is predicted {label}?", "Who is predicted “1”?"),
+    "asks scores": (
+        "How do scores differ, whatever the threshold?",
+        "How do scores differ, whatever the threshold?",
+    ),
+    "asks errors": (
+        "Are people with the same true label treated alike?",
+        "Are people with the same true label treated alike?",
+    ),
+    "asks calibration": (
+        "Does a score mean the same in every group?",
+        "Does a score mean the same in every group?",
+    ),
+    "asks numbers": (
+        "How do predicted numbers differ?",
+        "How do predicted numbers differ?",
+    ),
+    "asks mean errors": (
+        "Is one group overestimated beside another?",
+        "Is one group overestimated beside another?",
+    ),
+    "asks absolute errors": (
+        "Are predictions of one group less exact?",
+        "Are predictions of one group less exact?",
+    ),
+    # The answer to a question, by what the tests say of each attribute.
+    "significant": (
+        "{what} differ by {names}; chance alone does not explain it.",
+        "Predictions differ by sex and race; chance alone does not explain it.",
+    ),
+    "weak evidence": (
+        "There are signs that {what} differ by {names}, but the evidence is weak.",
+        "There are signs that errors differ by race, but the evidence is weak.",
+    ),
+    "no evidence": (
+        "There is no evidence that {what} differ by {names}, which does not show that "
+        "they are equal.",
+        "There is no evidence that scores differ by age, which does not show that they "
+        "are equal.",
+    ),
+    "not tested": (
+        "Differences of {what} by {names} are measured, and not tested.",
+        "Differences of decisions by sex are measured, and not tested.",
+    ),
+    "not computable": (
+        "Nothing can be said about {what} by {names}.",
+        "Nothing can be said about errors by race.",
+    ),
+    "all alike": (
+        "There is nothing to compare: all {rows} have the same {what}.",
+        "There is nothing to compare: all 600 rows have the same score.",
+    ),
+    "labels alike": (
+        "There is nothing to compare predictions with: all {rows} have the same "
+        "{what}.",
+        "There is nothing to compare predictions with: all 600 rows have the same true "
+        "label.",
+    ),
+    "miscalibrated": (
+        "People with the same score do not have the same outcomes in all groups by "
+        "{names} (calibration gap, tested beside the questions).",
+        "People with the same score do not have the same outcomes in all groups by "
+        "race (calibration gap, tested beside the questions).",
+    ),
+    # What was found, by metric, without full stop.
+    "demographic_parity_difference decided": (
+        "{ours} of {first} and {theirs} of {second} get the decision {label}: {value} "
+        "percentage points apart",
+        "47.6% of “White” and 31.0% of “Black” get the decision “approved”: 16.6 "
+        "percentage points apart",
+    ),
+    "demographic_parity_difference": (
+        "{ours} of {first} and {theirs} of {second} are predicted {label}: {value} "
+        "percentage points apart",
+        "26.2% of “Male” and 7.8% of “Female” are predicted “1”: 18.4 percentage "
+        "points apart",
+    ),
+    "max_gap": (
+        "{first} is furthest from the average group: {ours} are {value} points {side} "
+        "its {theirs}",
+        "“Male” is furthest from the average group: 26.2% are 9.2 points above its "
+        "17.0%",
+    ),
+    "cvar_fairness": (
+        "The {share} of groups furthest from the average ({n_tail} of {n_groups}) are "
+        "{value} points from it on average",
+        "The 10.0% of groups furthest from the average (2 of 12) are 8.1 points from "
+        "it on average",
+    ),
+    "cvar_fairness of one": (
+        "The {share} of groups furthest from the average are one group here, so this "
+        "is the largest gap",
+        "The 10.0% of groups furthest from the average are one group here, so this is "
+        "the largest gap",
+    ),
+    "mcdp": (
+        "{more} of {high} and {less} of {low} have a score above {score}: {value} "
+        "percentage points apart, the most at any threshold",
+        "59.6% of “Male” and 23.8% of “Female” have a score above 0.086: 35.9 "
+        "percentage points apart, the most at any threshold",
+    ),
+    "mcdp of ranks": (
+        "{more} of {high} and {less} of {low} have a rank above {score}: {value} "
+        "percentage points apart, the most at any threshold",
+        "59.6% of “Male” and 23.8% of “Female” have a rank above 0.500: 35.9 "
+        "percentage points apart, the most at any threshold",
+    ),
+    "mcdp of numbers": (
+        "{more} of {high} and {less} of {low} have a prediction above {score}: {value} "
+        "percentage points apart, the most above any number",
+        "59.6% of “M” and 23.8% of “F” have a prediction above 28,800: 35.9 percentage "
+        "points apart, the most above any number",
+    ),
+    "mcdp_epsilon": (
+        "At every threshold of a range {length:g} long, {first} and {second} are at "
+        "least {value} points apart",
+        "At every threshold of a range 0.1 long, “Female” and “Male” are at least 34.6 "
+        "points apart",
+    ),
+    "mcdp_epsilon of ranks": (
+        "At every threshold of a range that holds {share_of_all} of everyone, {first} "
+        "and {second} are at least {value} points apart",
+        "At every threshold of a range that holds 10.0% of everyone, “Female” and "
+        "“Male” are at least 34.6 points apart",
+    ),
+    "abcc": (
+        "Averaged over all thresholds, the shares of {first} and {second} above the "
+        "threshold differ by {value} points",
+        "Averaged over all thresholds, the shares of “Female” and “Male” above the "
+        "threshold differ by 19.4 points",
+    ),
+    "abcc of ranks": (
+        "Averaged over the scores of everyone as thresholds, the shares of {first} and "
+        "{second} above the threshold differ by {value} points",
+        "Averaged over the scores of everyone as thresholds, the shares of “Female” "
+        "and “Male” above the threshold differ by 19.4 points",
+    ),
+    "mean_score_difference": (
+        "The mean score is {ours} for {first} and {theirs} for {second}",
+        "The mean score is 0.105 for “Female” and 0.299 for “Male”",
+    ),
+    "madd": (
+        "The score histograms of {first} and {second} overlap by {overlap}",
+        "The score histograms of “Female” and “Male” overlap by 64.3%",
+    ),
+    "madd of ranks": (
+        "The histograms of the ranks of {first} and {second} overlap by {overlap}",
+        "The histograms of the ranks of “Female” and “Male” overlap by 64.3%",
+    ),
+    "wasserstein_distance": (
+        "Predictions of {first} would have to change by {value} on average to be "
+        "distributed as those of {second}",
+        "Predictions of “F” would have to change by 3,012 on average to be distributed "
+        "as those of “M”",
+    ),
+    "mean_prediction_difference": (
+        "The mean prediction is {ours} for {first} and {theirs} for {second}",
+        "The mean prediction is 29,410 for “F” and 32,420 for “M”",
+    ),
+    "mean_error_difference": (
+        "Predictions minus true values are {ours} on average for {first} and {theirs} "
+        "for {second}",
+        "Predictions minus true values are 12.50 on average for “F” and -1,980 for “M”",
+    ),
+    "mean_absolute_error_difference": (
+        "Predictions are off by {ours} on average for {first} and by {theirs} for "
+        "{second}",
+        "Predictions are off by 2,410 on average for “F” and by 2,988 for “M”",
+    ),
+    "equalized_odds_difference": (
+        "Of {people} with the true label {true}, {ours} are predicted {label}; of "
+        "{others}, {theirs}: {value} percentage points apart",
+        "Of 6,994 in “Male” with the true label “0”, 8.1% are predicted “1”; of 4,417 "
+        "in “Female”, 1.9%: 6.2 percentage points apart",
+    ),
+    "equalized_odds_difference decided": (
+        "Of {people} with the true label {true}, {ours} get the decision {label}; of "
+        "{others}, {theirs}: {value} percentage points apart",
+        "Of 120 in “M” with the true label “late”, 95.0% get the decision “approved”; "
+        "of 90 in “F”, 80.0%: 15.0 percentage points apart",
+    ),
+    "dcp": (
+        "Predictions of {value} of people would have to be set aside for the error "
+        "rates of all groups to agree",
+        "Predictions of 3.5% of people would have to be set aside for the error rates "
+        "of all groups to agree",
+    ),
+    "calibration_gap": (
+        "Among people with scores up to {score}, outcomes minus scores add up to "
+        "{ours} points in {first} and {theirs} points in {second}: {value} percentage "
+        "points apart, the most up to any score",
+        "Among people with scores up to 0.412, outcomes minus scores add up to -1.2 "
+        "points in “Black” and 3.6 points in “Other”: 4.8 percentage points apart, the "
+        "most up to any score",
+    ),
+    "other": (
+        "{title} of {first} and {second} is {value}",
+        "Energy distance of “F” and “M” is 0.214",
+    ),
+    "undefined few labels": (
+        "Cannot be computed: no two groups have {rows} or more of one true label",
+        "Cannot be computed: no two groups have 10 rows or more of one true label",
+    ),
+    "undefined no group": (
+        "Cannot be computed: there must be at least two groups, and no group has "
+        "{rows} or more",
+        "Cannot be computed: there must be at least two groups, and no group has 10 "
+        "rows or more",
+    ),
+    "undefined one group": (
+        "Cannot be computed: there must be at least two groups, and only {group} has "
+        "{rows} or more",
+        "Cannot be computed: there must be at least two groups, and only “a” has 10 "
+        "rows or more",
+    ),
+    # How sure it is.
+    "interval": (
+        "{finding} ({level:g}% interval {low} to {high}).",
+        "The mean score is 0.105 for “F” and 0.299 for “M” (95% interval 0.185 to "
+        "0.203).",
+    ),
+    "interval above 0": (
+        "{finding} ({level:g}% interval above 0, up to {high}).",
+        "The mean score is 0.105 for “F” and 0.109 for “M” (95% interval above 0, up "
+        "to 0.009).",
+    ),
+    "pair differs": (
+        "The difference between {pair} is statistically significant.",
+        "The difference between “Black” and “White” is statistically significant.",
+    ),
+    "pairs differ": (
+        "The differences between {pairs} are statistically significant.",
+        "The differences between “Black” and “White”; “Other” and “White” are "
+        "statistically significant.",
+    ),
+    "pairs counted": (
+        "Of {of} pairs of groups, {n} differ significantly.",
+        "Of 10 pairs of groups, 6 differ significantly.",
+    ),
+    "groups counted": (
+        "Of {of} groups, {n} differ significantly from everyone.",
+        "Of 12 groups, 2 differ significantly from everyone.",
+    ),
+    "groups differ": (
+        "Statistically significant, each beside everyone: {groups}.",
+        "Statistically significant, each beside everyone: “7” and “11”.",
+    ),
+    "signs": (
+        "Signs of a difference: {signs}.",
+        "Signs of a difference: the interval is above 0.",
+    ),
+    "sign of the p-value": (
+        "the p-value, {pvalue}, is small for this question alone",
+        "the p-value, 0.03, is small for this question alone",
+    ),
+    "sign of the interval": ("the interval is above 0", "the interval is above 0"),
+    "sign of the groups": (
+        "the share of {groups} differs from that of the rest",
+        "the share of “a” and “c” differs from that of the rest",
+    ),
+    "largest beside chance": (
+        "Measured by what chance gives each pair of groups, {pair} differ most{cell}: "
+        "by {gap}.",
+        "Measured by what chance gives each pair of groups, “Black” and “White” differ "
+        "most: by 12.1 points.",
+    ),
+    "may be noise": (
+        "This may be noise: {share} of random groupings differ as much.",
+        "This may be noise: 22.5% of random groupings differ as much.",
+    ),
+    "less clear": (
+        "By this number alone it is less clear: {share} of random groupings differ as "
+        "much.",
+        "By this number alone it is less clear: 7.0% of random groupings differ as "
+        "much.",
+    ),
+    "interval above, test not": (
+        "The evidence is weak: the interval is above 0, but {share} of random "
+        "groupings differ as much.",
+        "The evidence is weak: the interval is above 0, but 7.0% of random groupings "
+        "differ as much.",
+    ),
+    "missing differs most": (
+        "{pair} differ by {gap}. The largest difference is that of people whose group "
+        "is missing, below.",
+        "“F” and “M” differ by 3.1 points. The largest difference is that of people "
+        "whose group is missing, below.",
+    ),
+    "missing differs alone": (
+        "No two known groups differ significantly. The largest difference is that of "
+        "people whose group is missing, below.",
+        "No two known groups differ significantly. The largest difference is that of "
+        "people whose group is missing, below.",
+    ),
+    "all tests": (
+        "All {n} tests have p at most {level}; by chance alone about {by_chance} "
+        "would.",
+        "All 24 tests have p at most 0.05; by chance alone about 1.2 would.",
+    ),
+    "some tests": (
+        "{small} of {n} tests have p at most {level}; by chance alone about "
+        "{by_chance} would.",
+        "9 of 12 tests have p at most 0.05; by chance alone about 0.6 would.",
+    ),
+    # What changed between two models of the same rows.
+    "change fell": (
+        "{what} by {name} fell from {before} to {after}, by {change} ({level:g}% "
+        "interval {low} to {high}).",
+        "The largest difference of scores by sex fell from 35.9 to 3.1 points, "
+        "by 32.8 points (95% interval 30.1 to 34.9).",
+    ),
+    "change rose": (
+        "{what} by {name} rose from {before} to {after}, by {change} ({level:g}% "
+        "interval {low} to {high}).",
+        "The largest difference of errors by sex rose from 10.1 to 30.2 points, "
+        "by 20.1 points (95% interval 14.0 to 25.1).",
+    ),
+    "change open": (
+        "{what} by {name} was {before} and is {after}; the change may be chance "
+        "({level:g}% interval {low} to {high}).",
+        "The difference of decisions by race was 3.1 and is 2.9 points; the change may "
+        "be chance (95% interval -1.4 to 1.0).",
+    ),
+    "change unpaired": (
+        "{what} by {name} was {before} and is {after}; the change has no interval.",
+        "The difference of decisions by race was 3.1 and is 2.9 points; the change has "
+        "no interval.",
+    ),
+    "performance fell": (
+        "{what} fell from {before} to {after}, by {change} ({level:g}% interval {low} "
+        "to {high}).",
+        "Accuracy fell from 0.875 to 0.850, by 0.025 (95% interval 0.021 to 0.028).",
+    ),
+    "performance rose": (
+        "{what} rose from {before} to {after}, by {change} ({level:g}% interval {low} "
+        "to {high}).",
+        "Accuracy rose from 0.850 to 0.875, by 0.025 (95% interval 0.021 to 0.028).",
+    ),
+    "performance open": (
+        "{what} was {before} and is {after}; the change may be chance ({level:g}% "
+        "interval {low} to {high}).",
+        "Accuracy was 0.850 and is 0.851; the change may be chance (95% interval "
+        "-0.002 to 0.004).",
+    ),
+    "changed": (
+        "What changed from {first} to {model}",
+        "What changed from “plain” to “repaired”",
+    ),
+    # Limits of the reader.
+    "within a limit": (
+        "The difference is at most {limit:g} ({level:g}% confidence): {names}.",
+        "The difference is at most 0.1 (95% confidence): decisions by sex.",
+    ),
+    "above a limit": (
+        "The difference is above {limit:g} ({level:g}% confidence): {names}.",
+        "The difference is above 0.1 (95% confidence): scores by sex and race.",
+    ),
+    "limit open": (
+        "There is too little data to say whether the difference is at most {limit:g}: "
+        "{names}.",
+        "There is too little data to say whether the difference is at most 0.1: errors "
+        "by sex.",
+    ),
+    "ratio kept": (
+        "By {name}, the {kind} rate of {low}, {rate}, is {ratio} times the highest, "
+        "{highest} of {high} ({level:g}% interval {lower} to {upper}): at least the "
+        "limit {limit:g}.",
+        "By sex, the selection rate of “F”, 40.0%, is 0.889 times the highest, 45.0% "
+        "of “M” (95% interval 0.801 to 0.979): at least the limit 0.8.",
+    ),
+    "ratio missed": (
+        "By {name}, the {kind} rate of {low}, {rate}, is {ratio} times the highest, "
+        "{highest} of {high} ({level:g}% interval {lower} to {upper}): below the limit "
+        "{limit:g}.",
+        "By sex, the selection rate of “F”, 20.0%, is 0.444 times the highest, 45.0% "
+        "of “M” (95% interval 0.401 to 0.489): below the limit 0.8.",
+    ),
+    "no ratio": (
+        "By {name}, there is no impact ratio to compare with the limit {limit:g}.",
+        "By sex, there is no impact ratio to compare with the limit 0.8.",
+    ),
+    "value kept": (
+        "By {name}, {title} is {value}{ends}: at most the limit {limit:g}.",
+        "By sex, MCDP(0) is 0.031 (0.006 to 0.049): at most the limit 0.1.",
+    ),
+    "value missed": (
+        "By {name}, {title} is {value}{ends}: above the limit {limit:g}.",
+        "By sex, MCDP(0) is 0.359 (0.334 to 0.375): above the limit 0.1.",
+    ),
+    "no value": (
+        "By {name}, {title} was not computed, so not compared with {limit:g}.",
+        "By sex, dcp was not computed, so not compared with 0.1.",
+    ),
+    "limit inside": (
+        "The interval contains the limit, so these rows cannot tell for sure.",
+        "The interval contains the limit, so these rows cannot tell for sure.",
+    ),
+    # What is left out, and what to read with care.
+    "rows left out": (
+        "{rows} ({share}) without a value of {columns} {verb} left out of every "
+        "number.",
+        "60 rows (9.1%) without a value of “y” are left out of every number.",
+    ),
+    "groups left out of": (
+        "The rows left out are {groups}.",
+        "The rows left out are 6.7% of “sex: F” and 10.0% of “sex: M”.",
+    ),
+    "no group": (
+        "{name}: {rows} ({share}) without a group {verb} left out.",
+        "sex: 41 rows (6.8%) without a group are left out.",
+    ),
+    "small groups left out": (
+        "{name}: {groups} with fewer than {rows} cannot be compared and {verb} left "
+        "out: {labels}, together {share} of the rows.",
+        "race: 1 group with fewer than 10 rows cannot be compared and is left out: "
+        "“rare” (4), together 0.7% of the rows.",
+    ),
+    "few of a label": (
+        "{name}: error rates of groups with fewer than {rows} of a true label are left "
+        "out: {cells}.",
+        "race: error rates of groups with fewer than 10 rows of a true label are left "
+        "out: “Other” with the true label “1” (3).",
+    ),
+    "nothing compared": (
+        "{name}: nothing can be compared, since {groups} of {n} {verb} at least "
+        "{rows}.",
+        "sex: nothing can be compared, since 1 group of 1 has at least 10 rows.",
+    ),
+    "small groups": (
+        "{name}: {n} of {groups} groups {verb} fewer than {rows}: {labels}.",
+        "race: 2 of 5 groups have fewer than 100 rows: “Other” (46) and “Inuit” (55).",
+    ),
+    "small rates": (
+        "A rate in the smallest is uncertain by up to {error} percentage points either "
+        "way, and the largest difference tends to be found where groups are small.",
+        "A rate in the smallest is uncertain by up to 14 percentage points either way, "
+        "and the largest difference tends to be found where groups are small.",
+    ),
+    "join small groups": (
+        "Small groups can be joined to one.",
+        "Small groups can be joined to one.",
+    ),
+    "several attributes": (
+        "Groups of several attributes together, such as older women, are not compared.",
+        "Groups of several attributes together, such as older women, are not compared.",
+    ),
+    "weighted": (
+        "Rows are weighted: group sizes count rows, and {what} add up weights.",
+        "Rows are weighted: group sizes count rows, and rates and metrics add up "
+        "weights.",
+    ),
+    "untested groups": (
+        "Which groups differ from the rest is not tested of weighted rows.",
+        "Which groups differ from the rest is not tested of weighted rows.",
+    ),
+    "no tests": (
+        "No test was made, so that intervals alone say how much may be noise.",
+        "No test was made, so that intervals alone say how much may be noise.",
+    ),
+    "ranks": (
+        "Scores are compared by their ranks among everyone, from 0 for the lowest to 1 "
+        "for the highest. What needs probabilities is left out: log loss, calibration "
+        "and mean scores.",
+        "Scores are compared by their ranks among everyone, from 0 for the lowest to 1 "
+        "for the highest. What needs probabilities is left out: log loss, calibration "
+        "and mean scores.",
+    ),
+    "no decisions": (
+        "Decisions and errors are left out, since neither decisions nor a threshold "
+        "were given.",
+        "Decisions and errors are left out, since neither decisions nor a threshold "
+        "were given.",
+    ),
+    "counted scores": (
+        "Close {scores} were counted as one, which moves MCDP(0) by at most {of_mcdp} "
+        "and {others} by at most {length}; it moves other numbers little.",
+        "Close scores were counted as one, which moves MCDP(0) by at most 0.0004 and "
+        "ABCC by at most 0.00002; it moves other numbers little.",
+    ),
+    "metric undefined": (
+        "{where} {finding}.",
+        "race: Equalized odds difference cannot be computed: no two groups have 10 "
+        "rows or more of one true label.",
+    ),
+    "metric note": (
+        "{where}: {note}",
+        "race: DCP: Undefined in 3.0% of shuffles, which count as large.",
+    ),
+    "search ended": (
+        "Certified to lie between {lower} and {upper}; the search ended after "
+        "{seconds:g} s.",
+        "Certified to lie between 3.1% and 4.2%; the search ended after 20 s.",
+    ),
+    "undefined shuffles": (
+        "Undefined in {share} of shuffles, {treated}.",
+        "Undefined in 3.0% of shuffles, which count as large.",
+    ),
+    "search too long": (
+        "No interval and no test: the search takes too long to repeat.",
+        "No interval and no test: the search takes too long to repeat.",
+    ),
+    "loose": (
+        "The interval holds for any such metric, and is loose.",
+        "The interval holds for any such metric, and is loose.",
+    ),
+    # Tables of impact ratios and of strata.
+    "same rates": (
+        "All groups have the same {what}, {rate}.",
+        "All groups have the same selection rate, 40.0%.",
+    ),
+    "smallest ratio": (
+        "{high} has the highest {what}, {highest}; the smallest ratio to it, {ratio}, "
+        "is that of {low}, {rate} ({level:g}% interval of the ratio {lower} to "
+        "{upper}).",
+        "“M” has the highest selection rate, 45.0%; the smallest ratio to it, 0.444, "
+        "is that of “F”, 20.0% (95% interval of the ratio 0.401 to 0.489).",
+    ),
+    "no ratios": (
+        "There are no ratios: too few groups, or no {what} above 0.",
+        "There are no ratios: too few groups, or no selection rate above 0.",
+    ),
+    "excluded": (
+        "Too small to be compared: {groups}.",
+        "Too small to be compared: “c”.",
+    ),
+    "unknown": (
+        "{rows} of unknown group have no part in it.",
+        "7 rows of unknown group have no part in it.",
+    ),
+    "strata": (
+        "Groups are compared within each {names}, of which there are {n}, with {rows}.",
+        "Groups are compared within each department, of which there are 6, with 4,526 "
+        "rows.",
+    ),
+    "no strata": (
+        "No stratum has two groups that can be compared.",
+        "No stratum has two groups that can be compared.",
+    ),
+    "few rows": ("only {rows}", "only 3 rows"),
+    "no large group": (
+        "no group has {rows} or more",
+        "no group has 10 rows or more",
+    ),
+    "one large group": (
+        "only {group} has {rows} or more",
+        "only “a” has 10 rows or more",
+    ),
+    "groups lacking": ("without {groups}", "without “c” (3) and “d” (4)"),
+    "strata left out": (
+        "Left out{metric}, in whole or in part: {reasons}.",
+        "Left out, in whole or in part: “few” (only 3 rows).",
+    ),
+}
+
+
+def say(sentence: str, /, **values: Any) -> str:
+    """Fill the numbers and names into a sentence.
+
+    Examples
+    --------
+    >>> from skfair.report._sentences import say
+    >>> say("pair differs", pair="“Black” and “White”")
+    'The difference between “Black” and “White” is statistically significant.'
+    """
+    return SENTENCES[sentence][0].format(**values)

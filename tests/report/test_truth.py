@@ -1,0 +1,336 @@
+"""Every sentence of random pages is one of the list, and true by the rows."""
+
+import re
+import string
+
+import numpy as np
+import pytest
+
+from skfair.metrics import (
+    abcc,
+    demographic_parity_difference,
+    madd,
+    max_gap,
+    mcdp,
+)
+from skfair.report import FairnessReport
+from skfair.report._sentences import SENTENCES
+
+
+def pattern(name):
+    """Regular expression of a sentence, whose numbers and names have theirs."""
+    parts, seen = [], set()
+    for text, field, *_ in string.Formatter().parse(SENTENCES[name][0]):
+        parts.append(re.escape(text))
+        if field is not None:
+            parts.append(f"(?P={field})" if field in seen else f"(?P<{field}>.*?)")
+            seen.add(field)
+    return "".join(parts)
+
+
+PATTERNS = {name: pattern(name) for name in SENTENCES}
+
+
+def named(name, text):
+    """Numbers and names of a sentence, None if the text is another one."""
+    found = re.fullmatch(PATTERNS[name], text)
+    return None if found is None else found.groupdict()
+
+
+@pytest.mark.parametrize("name", SENTENCES)
+def test_every_sentence_has_an_example(name):
+    _, example = SENTENCES[name]
+    assert named(name, example) is not None
+
+
+def draw(seed):
+    """Rows of 2 to 12 groups, some of which differ, with labels, scores, decisions."""
+    rng = np.random.default_rng(seed)
+    n_groups = int(rng.choice([2, 2, 3, 5, 12]))
+    sizes = rng.integers(12, 150, n_groups)
+    groups = np.repeat([f"g{i}" for i in range(n_groups)], sizes)
+    shifts = rng.choice([0, 0.5, 1.5], n_groups) * rng.choice([0, 1])
+    score = 1 / (1 + np.exp(-rng.normal(np.repeat(shifts, sizes))))
+    y_true = np.where(rng.random(len(score)) < score, "good", "bad")
+    y_pred = None
+    if rng.random() < 0.4:
+        good = score + rng.normal(0, 0.2, len(score)) > 0.5
+        y_pred = np.where(good, "good", "bad")
+    return y_true, score, y_pred, groups
+
+
+def made(seed):
+    y_true, score, y_pred, groups = draw(seed)
+    report = FairnessReport.from_predictions(
+        y_true, score, y_pred=y_pred, sensitive_features={"g": groups},
+        pos_label="good", n_resamples=20, n_permutations=59, random_state=0,
+        metrics="all" if seed % 4 == 0 else None,
+    )  # fmt: skip
+    predicted = np.where(score >= 0.5, "good", "bad") if y_pred is None else y_pred
+    return report, (y_true, score, predicted, groups)
+
+
+def rows_of(name, groups):
+    """Rows of a group by its name in quotation marks, or of everyone."""
+    if name == "everyone":
+        return np.full(len(groups), True)
+    return groups == name.strip("“”")
+
+
+def rows_of_large(groups, of_label):
+    """Rows of all groups with ten rows of a true label, which alone have rates."""
+    large = [g for g in np.unique(groups) if (of_label & (groups == g)).sum() >= 10]
+    return np.isin(groups, large)
+
+
+def check_shares(said, rows, pairs, hits):
+    """Compare percentages with the shares of rows, and their difference."""
+    shares = []
+    for share, name in pairs:
+        own = rows_of(said[name], rows[3])
+        shares.append(100 * hits[own].mean())
+        assert float(said[share].strip("%")) == pytest.approx(shares[-1], abs=0.051)
+    gap = float(said["value"])
+    assert gap == pytest.approx(abs(shares[0] - shares[1]), abs=0.051)
+
+
+def check_finding(name, said, rows):
+    """Compute the numbers of a finding again from the rows."""
+    y_true, score, predicted, groups = rows
+    key = name.removesuffix(" decided")
+    if key == "demographic_parity_difference":
+        assert said["label"] == "“good”"
+        pairs = ("ours", "first"), ("theirs", "second")
+        check_shares(said, rows, pairs, predicted == "good")
+    elif key == "mcdp":
+        # The score is rounded, and rows near it may be on its other side.
+        distinct = np.unique(score)
+        near = distinct[np.abs(distinct - float(said["score"])) < 6e-4]
+        pairs = ("more", "high"), ("less", "low")
+        matches = 0
+        for at in near:
+            try:
+                check_shares(said, rows, pairs, score > at)
+            except AssertionError:
+                continue
+            matches += 1
+        assert matches
+    elif key == "mean_score_difference":
+        for mean, group in (("ours", "first"), ("theirs", "second")):
+            own = score[rows_of(said[group], groups)].mean()
+            assert float(said[mean]) == pytest.approx(own, abs=6e-4)
+    elif key == "equalized_odds_difference":
+        of_label = y_true == said["true"].strip("“”")
+        rates = []
+        for share, people in (("ours", "people"), ("theirs", "others")):
+            size, group = said[people].split(" in ")
+            own = of_label & (
+                rows_of_large(groups, of_label)
+                if group == "all groups"
+                else rows_of(group, groups)
+            )
+            assert int(size.replace(",", "")) == own.sum()
+            rates.append(100 * (predicted[own] == "good").mean())
+            assert float(said[share].strip("%")) == pytest.approx(rates[-1], abs=0.051)
+        gap = float(said["value"])
+        assert gap == pytest.approx(abs(rates[0] - rates[1]), abs=0.051)
+    elif key == "calibration_gap" and said["second"] != "everyone":
+        excess, sums = (y_true == "good") - score, []
+        for points, group in (("ours", "first"), ("theirs", "second")):
+            own = rows_of(said[group], groups)
+            low = own & (score <= float(said["score"]) + 5e-4)
+            sums.append(100 * excess[low].sum() / own.sum())
+            # A row may be on the other side of the rounded score.
+            assert float(said[points]) == pytest.approx(sums[-1], abs=100 / own.sum())
+    elif key == "abcc":
+        check_pair(said, rows, abcc, 100, "value")
+    elif key == "mcdp_epsilon":
+        check_pair(
+            said, rows, lambda *a, **b: mcdp(*a, epsilon=0.05, **b), 100, "value"
+        )
+    elif key == "madd":
+        both = [rows_of(said[x], groups) for x in ("first", "second")]
+        if "everyone" not in (said["first"], said["second"]):
+            own = both[0] | both[1]
+            value = madd(None, score[own], sensitive_features=groups[own])
+            overlap = float(said["overlap"].strip("%"))
+            assert overlap == pytest.approx(100 - 50 * value, abs=0.051)
+    elif key == "max_gap":
+        value = max_gap(None, predicted == "good", sensitive_features=groups)
+        assert float(said["value"]) == pytest.approx(100 * value, abs=0.051)
+        rates = {g: (predicted[groups == g] == "good").mean() for g in set(groups)}
+        assert float(said["ours"].strip("%")) == pytest.approx(
+            100 * rates[said["first"].strip("“”")], abs=0.051
+        )
+        average = 100 * np.mean(list(rates.values()))
+        assert float(said["theirs"].strip("%")) == pytest.approx(average, abs=0.051)
+        above = float(said["ours"].strip("%")) > average
+        assert said["side"] == ("above" if above else "below")
+    else:
+        assert key in (
+            "cvar_fairness",
+            "cvar_fairness of one",
+            "dcp",
+            "calibration_gap",
+        )
+
+
+def check_pair(said, rows, metric, unit, value):
+    """Compute a metric of two groups, unless everyone is one of them."""
+    _, score, _, groups = rows
+    if "everyone" in (said["first"], said["second"]):
+        return
+    own = rows_of(said["first"], groups) | rows_of(said["second"], groups)
+    found = metric(None, score[own], sensitive_features=groups[own])
+    assert float(said[value]) == pytest.approx(unit * found, abs=0.051)
+
+
+def finding_of(text, rows, key):
+    """Check the finding with which a text begins, and return what follows."""
+    for name in (f"{key} decided", f"{key} of one", key):
+        if name in SENTENCES and (
+            found := re.match(PATTERNS[name] + r"(?=$|\.$|\. | \()", text)
+        ):
+            check_finding(name, found.groupdict(), rows)
+            return text[found.end() :]
+    raise AssertionError(text)
+
+
+def check_rest(text, names):
+    """Split what follows into sentences, each of which is one of the list."""
+    text = text.strip()
+    while text:
+        for name in names:
+            found = re.match(PATTERNS[name] + r"(?=$| [A-Z“])", text)
+            if found:
+                text = text[found.end() :].strip()
+                break
+        else:
+            raise AssertionError(text)
+
+
+AFTER = (
+    "largest beside chance",
+    "may be noise",
+    "less clear",
+    "interval above, test not",
+    "pair differs",
+    "pairs differ",
+    "groups differ",
+)
+AFTER_POINTS = "signs", "pair differs", "pairs counted", "groups counted"
+ANSWERS = "significant", "weak evidence", "no evidence", "not tested", "not computable"
+
+
+def check_report(report, rows):
+    """Check the verdict and the sentences of all metrics."""
+    summary = report.summary
+    (attribute,) = summary["attributes"]
+    (result,) = attribute["results"]
+    measures = {measure["key"]: measure for measure in result["measures"]}
+    cells = {
+        c["measure"]["question"]: c for c in summary["verdict"]["glance"][0]["cells"]
+    }
+    (lead,) = summary["verdict"]["leads"]
+    for answer in lead["answers"]:
+        state = cells[answer["question"]]["state"]
+        said = named(state, answer["text"][0].upper() + answer["text"][1:])
+        if state == "significant":
+            said = named(state, answer["text"])
+        assert said is not None, answer["text"]
+        assert said["names"] == "g"
+    for point in summary["verdict"]["points"]:
+        check_point(point, cells[point["question"]], rows)
+    for measure in measures.values():
+        if measure["value"] is not None:
+            rest = finding_of(measure["sentence"], rows, measure["key"])
+            check_rest(rest.removeprefix("."), AFTER)
+            for share in re.findall(r"([\d.]+)% of random groupings", rest):
+                expected = 100 * measure["pvalue"]
+                assert float(share) == pytest.approx(expected, abs=0.051)
+    pvalues = [m["pvalue"] for m in measures.values() if m["pvalue"] is not None]
+    said = named("some tests", summary["verdict"]["tests"]["sentence"])
+    if said is not None:
+        assert int(said["n"]) == len(pvalues)
+        assert int(said["small"]) == sum(p <= 0.05 for p in pvalues)
+
+
+def check_point(point, cell, rows):
+    """Check the sentence of the verdict, its interval and what follows."""
+    measure = cell["measure"]
+    if measure["value"] is None:
+        return
+    text, shown = point["text"], measure["decided"] or measure
+    rest = finding_of(text, rows, measure["key"])
+    found = re.match(
+        r" \(95% interval (above 0, up to )?([\d.]+)%?(?: to ([\d.]+)%?)?\)\.", rest
+    )
+    low, high = 100 * shown["lower"], 100 * shown["upper"]
+    if found.group(1):
+        assert point["state"] == "significant"
+        assert low == pytest.approx(0, abs=0.051)
+        assert float(found.group(2)) == pytest.approx(high, abs=0.051)
+    else:
+        assert float(found.group(2)) == pytest.approx(low, abs=0.051)
+        assert float(found.group(3)) == pytest.approx(high, abs=0.051)
+    check_rest(rest[found.end() :], AFTER_POINTS)
+    if point["state"] == "no evidence":
+        assert measure["pvalue"] > 0.05
+        assert low <= 0
+    if point["state"] == "significant":
+        assert measure["pvalue"] <= 0.05
+
+
+@pytest.mark.promise("Every sentence of a report is true by the rows")
+@pytest.mark.parametrize(
+    "seeds",
+    [(1, 2), pytest.param((0, *range(3, 40)), marks=pytest.mark.slow)],
+    ids=["two pages", "all pages"],
+)
+def test_every_sentence_of_random_pages_is_true(seeds):
+    for seed in seeds:
+        check_report(*made(seed))
+
+
+def test_decisions_are_predictions_unless_they_are_given():
+    texts = set()
+    for seed in range(8):
+        y_true, score, y_pred, groups = draw(seed)
+        report = FairnessReport.from_predictions(
+            y_true, score, y_pred=y_pred, sensitive_features=groups, pos_label="good",
+            metrics=["demographic_parity_difference"], n_permutations=0,
+        )  # fmt: skip
+        text = report.to_markdown()
+        assert ("are predicted “good”" in text) == (y_pred is None)
+        assert ("get the decision “good”" in text) == (y_pred is not None)
+        texts.add(y_pred is None)
+    assert len(texts) == 2
+
+
+def test_what_changed_is_said_with_its_interval():
+    """From a model that differs by group to one that does not."""
+    rng = np.random.default_rng(0)
+    group = np.repeat(["a", "b"], 1_000)
+    plain = rng.random(2_000) * np.where(group == "a", 1, 0.5)
+    fair = rng.random(2_000)
+    report = FairnessReport.from_predictions(
+        rng.integers(0, 2, 2_000), {"plain": plain, "fair": fair, "same": plain},
+        sensitive_features={"g": group}, n_permutations=59, n_resamples=5,
+        metrics=["demographic_parity_difference", "mcdp", "equalized_odds_difference"],
+    )  # fmt: skip
+    _, fair_lead, same = report.summary["verdict"]["leads"]
+    by_question = {c["question"]: c["text"] for c in fair_lead["changes"]}
+    said = named("change fell", by_question["decisions"])
+    before, after = (
+        demographic_parity_difference(None, s >= 0.5, sensitive_features=group)
+        for s in (plain, fair)
+    )
+    assert float(said["before"]) == pytest.approx(100 * before, abs=0.051)
+    assert said["after"] == f"{100 * after:.1f} points"
+    assert float(said["low"]) < 100 * (before - after) < float(said["high"])
+    assert named("change fell", by_question["scores"])
+    assert named("change fell", by_question["errors"])
+    for change in same["changes"]:
+        assert "may be chance" in change["text"]
+    page = report.to_html().partition("<h2")[2]
+    assert page.index("What changed from “plain” to “fair”") < page.index("<table")

@@ -87,6 +87,7 @@ html_theme_options = {
         "alt_text": "skfair",
     },
     "header_links_before_dropdown": 8,
+    "navbar_persistent": ["search-button"],  # an icon: the header has one row
     "icon_links": repository_link(),
     "show_prev_next": False,
     "navigation_with_keys": False,

@@ -35,17 +35,17 @@ BLOCK = re.compile(
 # Each page with blocks that not every run of the tests runs: a new one is added here on
 # purpose.
 NEEDS = {
-    ("docs/boosting.md", "xgboost"),
     ("docs/howto/deployment.md", "fastapi"),
-    ("docs/howto/from_aif360.md", "aif360"),
-    ("docs/howto/from_fairlearn.md", "fairlearn"),
+    ("docs/howto/deployment.md", "skore"),
+    ("docs/howto/from_other_libraries.md", "aif360"),
+    ("docs/howto/from_other_libraries.md", "fairlearn"),
     ("docs/howto/pipelines.md", "imblearn"),
     ("docs/howto/pipelines.md", "xgboost"),
-    ("docs/howto/tracking.md", "skore"),
     ("docs/inprocessing.md", "torch"),
+    ("docs/inprocessing.md", "xgboost"),
     ("docs/model_selection.md", "optuna"),
 }
-WITHOUT_PICTURE = {"guide", "index", "own_mitigator", "project", "reference"}
+WITHOUT_PICTURE = {"guide", "index", "project", "reference"}
 UNLIMITED = {"changelog", "concepts", "contributing", "design", "papers", "promises"}
 UNLIMITED |= {"CODE_OF_CONDUCT", "SECURITY"}
 SHORT = [
@@ -169,17 +169,17 @@ def words(page: Path) -> int:
 
 @pytest.mark.parametrize("page", SHORT, ids=name)
 def test_a_page_is_short(page):
-    assert words(page) <= 900
+    assert words(page) <= (1_050 if page.parent.name == "evidence" else 900)
 
 
-def test_guide_pages_take_a_minute_or_two():
-    assert statistics.median(map(words, GUIDE)) <= 500
+def test_guide_pages_take_a_few_minutes():
+    assert statistics.median(map(words, GUIDE)) <= 750
 
 
 def test_the_documentation_is_no_book():
-    assert len(DOCS) <= 75
-    assert sum(map(words, DOCS)) <= 45_000
-    assert len(list(ROOT.glob("docs/evidence/*.md"))) <= 15
+    assert len(DOCS) <= 54
+    assert sum(map(words, DOCS)) <= 40_000
+    assert len(list(ROOT.glob("docs/evidence/*.md"))) <= 11
     assert words(ROOT / "docs" / "design.md") <= 1_500
     readme = ROOT / "README.md"
     assert words(readme) <= 900
@@ -237,10 +237,15 @@ if __name__ == "__main__":
 
 
 def test_a_repair_of_ones_own_takes_fifteen_lines():
-    code = [block["code"] for _, block in blocks(ROOT / "docs/howto/own_mitigator.md")]
-    lines = [line for line in "".join(code).splitlines() if line]
+    page = ROOT / "docs/howto/own_metric.md"
+    (code,) = (
+        block["code"]
+        for _, block in blocks(page)
+        if "class SameQuantiles:" in block["code"]
+    )
+    lines = [line for line in code.splitlines() if line]
     start = lines.index("class SameQuantiles:")
     body = [line for line in lines[start:] if line.startswith(("class", "    "))]
     assert body.index("        return repaired") < 15
     assert len(lines) <= 30
-    assert not re.search(r"import _|\._", "".join(code))
+    assert not re.search(r"import _|\._", code)

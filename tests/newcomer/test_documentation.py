@@ -46,6 +46,7 @@ NEEDS = {
     ("docs/howto/deployment.md", "fastapi"),
     ("docs/howto/from_aif360.md", "aif360"),
     ("docs/howto/from_fairlearn.md", "fairlearn"),
+    ("docs/howto/from_maddlib.md", "maddlib"),
     ("docs/howto/pipelines.md", "imblearn"),
     ("docs/howto/pipelines.md", "xgboost"),
     ("docs/howto/tracking.md", "skore"),

@@ -76,7 +76,7 @@ def split_strata(
         parts.append(stratum)
     if leaves_groups_out:
         return parts, None
-    sizes = np.sum([stratum.sizes for stratum in parts], axis=0)
+    sizes = rows[counting].sizes
     return parts, why_undefined(groups.labels, sizes, groups.min_group_size)
 
 

@@ -228,7 +228,7 @@ def words(page: Path) -> int:
 
 @pytest.mark.parametrize("page", SHORT, ids=name)
 def test_a_page_is_short(page):
-    assert words(page) <= (1_050 if page.parent.name == "evidence" else 900)
+    assert words(page) <= (1_050 if page.parent.name == "evidence" else 950)
 
 
 def test_guide_pages_take_a_few_minutes():
@@ -237,9 +237,9 @@ def test_guide_pages_take_a_few_minutes():
 
 def test_the_documentation_is_no_book():
     assert len(DOCS) <= 54
-    assert sum(map(words, DOCS)) <= 40_000
+    assert sum(map(words, DOCS)) <= 41_500
     assert len(list(ROOT.glob("docs/evidence/*.md"))) <= 11
-    assert words(ROOT / "docs" / "design.md") <= 1_500
+    assert words(ROOT / "docs" / "design.md") <= 1_700
     readme = ROOT / "README.md"
     assert words(readme) <= 900
     assert len(re.findall(r"\]\(", readme.read_text(encoding="utf-8"))) <= 20

@@ -1,6 +1,10 @@
 """Trains fair classifiers by the paper's protocol, and prints a table as its Table 1.
 
-    SKFAIR_DATA=<folder of the tables> python benchmarks/diffmcdp_table.py [options]
+    python benchmarks/diffmcdp_table.py                    # about eight minutes
+    python benchmarks/diffmcdp_table.py --network paper    # about 25 minutes
+
+Adult comes from OpenML, Bank Marketing from UCI, or both from the folder that the
+environment variable SKFAIR_DATA names.
 
 For each seed and row, the plain model and one model per strength are fitted; the
 fairest with 95 % of the plain AP on the validation rows is measured on the test rows.

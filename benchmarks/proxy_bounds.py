@@ -158,7 +158,7 @@ def new_scores(X: pd.DataFrame, y: Any) -> NDArray[Any]:
 
 
 def adult() -> None:
-    """Print the bounds of the page `docs/evidence/proxies.md`."""
+    """Print the bounds of the page `docs/evidence/metrics.md`."""
     X, y = fetch_adult(return_X_y=True)
     scores, sex = new_scores(X, y == ">50K"), X["sex"].astype(str)
     print(f"true MCDP {mcdp(None, scores, sensitive_features=sex):.3f}")

@@ -1,15 +1,85 @@
-"""Tables of the site that are computed: what metrics take, and what is promised."""
+"""Tables of the site that are computed: all names, what metrics take, all promises."""
 
 from __future__ import annotations
 
 import ast
+import importlib.util
 import inspect
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import skfair.metrics
 from skfair.metrics._as_metric import METRICS
 
+#: Public packages, by the task that their names serve on the page of the reference.
+PACKAGES = {
+    "metrics": "Further metrics",
+    "sampling": "Plan an audit",
+    "model_selection": "Search, and compare models",
+    "inprocessing": "Make fairer: train",
+    "postprocessing": "Make fairer: repair",
+    "inspection": "Look, and explain",
+    "report": "Report, and watch",
+    "monitoring": "Report, and watch",
+    "groups": "Groups",
+    "statistics": "Tables of any size",
+    "frames": "Tables of any size",
+    "datasets": "Data",
+    "exceptions": "Warnings",
+}
+#: Functions and classes of `skfair.metrics` by task; others stand below them.
+METRICS_BY_TASK = {
+    "Compare groups": [
+        "group_metrics",
+        "demographic_parity_difference",
+        "impact_ratios",
+        "impact_ratio_shortfall",
+        "equalized_odds_difference",
+        "true_positive_rate_difference",
+        "false_positive_rate_difference",
+        "predictive_value_difference",
+        "mean_error_difference",
+        "mean_absolute_error_difference",
+    ],
+    "How far scores are apart": [
+        "mcdp",
+        "mcdp_curve",
+        "abcc",
+        "madd",
+        "madd_curve",
+        "madd_optimal_bandwidth",
+        "abroca",
+        "calibration_gap",
+        "metric_bounds",
+    ],
+    "How sure: tests, intervals, certificates": [
+        "confidence_interval",
+        "permutation_test",
+        "certify",
+        "bootstrap_interval",
+    ],
+    "Many groups, and subgroups": [
+        "cvar_fairness",
+        "cvar_fairness_test",
+        "cvar_fairness_report",
+        "max_gap",
+        "max_gap_test",
+        "rate_variance",
+        "worst_subgroup",
+    ],
+    "Several classes, and frequencies alone": ["dcp", "dcp_bounds", "min_dcp_bounds"],
+    "Groups known by a proxy": ["proxy_bounds"],
+    "Strata and classes one by one": ["values_by_stratum", "values_by_class"],
+    "Scorers": [
+        "get_fairness_scorer",
+        "get_fairness_scorer_names",
+        "make_fairness_scorer",
+        "make_group_scorer",
+        "FairnessScorer",
+    ],
+    "A metric of your own": ["DifferenceOfRates", "GapOfDistributions"],
+}
 TESTS = Path(__file__).parents[1] / "tests"
 #: Public functions of metrics that take a metric, or no rows.
 NO_METRICS = {
@@ -31,6 +101,7 @@ NO_METRICS = {
 
 def to_markdown(head: list[str], rows: list[list[str]]) -> str:
     """Return a table in Markdown."""
+    rows = [[cell.replace("|", r"\|") for cell in cells] for cells in rows]
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
 
@@ -68,6 +139,48 @@ def what_a_metric_takes(name: str, function: object) -> list[str]:
     return [f"`{name}`", *(cell or "no" for cell in cells)]
 
 
+def public_packages() -> Iterator[str]:
+    """Yield the names of public packages that exist."""
+    for package in PACKAGES:
+        if importlib.util.find_spec(f"skfair.{package}"):
+            yield package
+
+
+def is_result(name: str) -> bool:
+    """Whether a class is what a function returns."""
+    return bool(re.search(r"(Result|Interval|Bounds)$", name))
+
+
+def first_line(docstring: str | None) -> str:
+    """Return the first paragraph of a docstring in one line."""
+    return " ".join((docstring or "").partition("\n\n")[0].split())
+
+
+def all_names() -> str:
+    """Return a table of all public names by task, each with a line, results last."""
+    order = {name: task for task, names in METRICS_BY_TASK.items() for name in names}
+    tasks = dict.fromkeys([*METRICS_BY_TASK, *PACKAGES.values(), "Results"])
+    lines: dict[str, dict[str, str]] = {task: {} for task in tasks}
+    for package in public_packages():
+        module = importlib.import_module(f"skfair.{package}")
+        known = [name for name in order if name in module.__all__]
+        for name in dict.fromkeys([*known, *sorted(module.__all__)]):
+            task = "Results" if is_result(name) else order.get(name, PACKAGES[package])
+            docstring = inspect.getdoc(getattr(module, name))
+            lines[task][f"{package}.{name}"] = first_line(docstring)
+    # PyTorch may be missing.
+    tree = ast.parse(Path(skfair.__file__).with_name("torch.py").read_text("utf-8"))
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+            name = f"skfair.torch.{node.name}"
+            lines[PACKAGES["inprocessing"]][name] = first_line(ast.get_docstring(node))
+    rows = []
+    for task, names in lines.items():
+        rows += [["", f"**{task}**"]] * bool(names)
+        rows += [[f"`{name}`", line] for name, line in names.items()]
+    return to_markdown(["name", "what it does"], rows)
+
+
 def promises() -> Iterator[tuple[str, str, str, str]]:
     """Yield package, promise, test and run of each test that is marked."""
     for path in sorted(TESTS.rglob("test_*.py")):
@@ -101,6 +214,7 @@ def table_of_promises() -> str:
 
 #: What a page has in place of a table, and the function that computes it.
 TABLES = {
+    "% table of names": all_names,
     "% table of promises": table_of_promises,
     "% table of metrics": what_metrics_take,
 }

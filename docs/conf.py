@@ -21,7 +21,7 @@ from sphinx.writers.html5 import HTML5Translator
 import skfair
 
 sys.path.insert(0, str(Path(__file__).parent))
-from _tables import fill_tables
+from _tables import METRICS_BY_TASK, fill_tables, is_result, public_packages
 
 project = "skfair"
 author = "The skfair developers"
@@ -86,7 +86,9 @@ html_theme_options = {
         "image_dark": "_static/logo-dark.svg",
         "alt_text": "skfair",
     },
-    "header_links_before_dropdown": 8,
+    # With the search as an icon the header is one row at 1,280 pixels.
+    "header_links_before_dropdown": 7,
+    "navbar_persistent": ["search-button"],
     "icon_links": repository_link(),
     "show_prev_next": False,
     "navigation_with_keys": False,
@@ -166,28 +168,14 @@ sphinx_gallery_conf = {
     "write_computation_times": False,
 }
 
-#: Where each public name is documented. The first package that exports a name has it.
-PACKAGES = [
-    "metrics",
-    "inprocessing",
-    "postprocessing",
-    "model_selection",
-    "monitoring",
-    "report",
-    "inspection",
-    "frames",
-    "sampling",
-    "statistics",
-    "groups",
-    "datasets",
-    "exceptions",
-]
-
 
 def public_names() -> dict[str, str]:
-    """Return the full name of every public object, by its name on a page."""
+    """Return the full name of every public object, by its name on a page.
+
+    The first package that exports a name has it.
+    """
     found = {"DiffMCDPLoss": "skfair.torch.DiffMCDPLoss"}
-    for package in PACKAGES:
+    for package in public_packages():
         module = importlib.import_module(f"skfair.{package}")
         for name in getattr(module, "__all__", ()):
             found[f"{package}.{name}"] = f"skfair.{package}.{name}"
@@ -270,67 +258,6 @@ class LinkNames(SphinxTransform):
             parent.replace(literal, link)
 
 
-#: Public names of `skfair.metrics` by what they are for; others stand below them.
-TASKS = {
-    "How far scores are apart": [
-        "mcdp",
-        "mcdp_curve",
-        "abcc",
-        "madd",
-        "madd_curve",
-        "madd_optimal_bandwidth",
-        "MADDBandwidthResult",
-        "demographic_parity_difference",
-    ],
-    "Errors and rankings": [
-        "equalized_odds_difference",
-        "abroca",
-        "dcp",
-        "dcp_bounds",
-        "DCPResult",
-        "min_dcp_bounds",
-        "MinDCPResult",
-    ],
-    "Rates of many groups": [
-        "group_metrics",
-        "GroupMetricsResult",
-        "max_gap",
-        "max_gap_test",
-        "cvar_fairness",
-        "cvar_fairness_report",
-        "cvar_fairness_test",
-        "CVaRTestResult",
-        "rate_variance",
-        "RateVarianceResult",
-        "worst_subgroup",
-        "WorstSubgroupResult",
-        "impact_ratios",
-    ],
-    "Tests, intervals and certificates": [
-        "permutation_test",
-        "PermutationTestResult",
-        "confidence_interval",
-        "ConfidenceInterval",
-        "bootstrap_interval",
-        "BootstrapResult",
-        "certify",
-        "CertifyResult",
-    ],
-    "Classes and strata one by one": ["values_by_class", "values_by_stratum"],
-    "Scorers": [
-        "get_fairness_scorer",
-        "get_fairness_scorer_names",
-        "make_fairness_scorer",
-        "make_group_scorer",
-        "FairnessScorer",
-    ],
-    "Bounds of a histogram": [
-        "metric_bounds",
-        "MetricBounds",
-    ],
-}
-
-
 def by_task(
     module: str, functions: list[str], classes: list[str], exceptions: list[str]
 ) -> list[tuple[str, list[str]]]:
@@ -342,12 +269,14 @@ def by_task(
             ("Warnings", exceptions),
         ]
     public = {*functions, *classes}
+    named = [name for names in METRICS_BY_TASK.values() for name in names]
     sections = [
         (title, [name for name in names if name in public])
-        for title, names in TASKS.items()
+        for title, names in METRICS_BY_TASK.items()
     ]
-    others = sorted(public.difference(*TASKS.values()))
-    return [*sections, ("Further", others)]
+    results = sorted(name for name in classes if is_result(name))
+    others = sorted(public.difference(named, results))
+    return [*sections, ("Further metrics", others), ("Results", results)]
 
 
 autosummary_context = {

@@ -61,7 +61,7 @@ def test_the_page_is_that_of_the_people(audit):
     # The order of the rows decides which shuffles are drawn.
     for numbers in found, expected:
         for measure in numbers["attributes"][0]["results"][0]["measures"]:
-            pvalue = measure.pop("pvalue")
+            pvalue = measure.pop("pvalue")  # of metrics that answer a question alone
             assert pvalue is None or pvalue < 0.1
             for name in "null_mean", "pairs", "decided", "sentence", "note":
                 measure.pop(name, None)

@@ -3,10 +3,15 @@ import pandas as pd
 import pytest
 
 from skfair.datasets import fetch_oulad
-from skfair.datasets._tables import OULAD_COLUMNS as OULAD_FEATURES_AND_TARGET
-from skfair.datasets._tables import OULAD_PROBABILITIES as PROBABILITIES
 
-OULAD_COLUMNS = [*OULAD_FEATURES_AND_TARGET, "split", *PROBABILITIES]
+# fmt: off
+FEATURES_AND_TARGET = [
+    "gender", "highest_education", "poverty", "age", "disability",
+    "num_of_prev_attempts", "studied_credits", "sum_click", "final_result",
+]
+# fmt: on
+PROBABILITIES = ["proba_DT", "proba_KN", "proba_LR", "proba_NB"]
+OULAD_COLUMNS = [*FEATURES_AND_TARGET, "split", *PROBABILITIES]
 
 
 def test_oulad_keeps_predictions_out_of_the_features(local_data):
@@ -14,7 +19,7 @@ def test_oulad_keeps_predictions_out_of_the_features(local_data):
     assert dataset.feature_names == OULAD_COLUMNS[:8]
     assert dataset.target.tolist() == [0, 1]
     assert dataset.split.tolist() == ["train", "test"]
-    assert list(dataset.probabilities.columns) == list(PROBABILITIES)
+    assert list(dataset.probabilities.columns) == PROBABILITIES
     assert dataset.probabilities.isna().all(axis=1).tolist() == [True, False]
     assert dataset.probabilities.index.equals(dataset.data.index)
     arrays = fetch_oulad(as_frame=False)

@@ -12,7 +12,6 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair.groups import encode_groups
 from skfair.metrics import impact_ratios
-from skfair.metrics._impact_ratios import _intervals
 from skfair.statistics import CountTable
 
 COLUMNS = ["n", "share", "selected", "rate", "impact_ratio", "lower", "upper", "status"]
@@ -284,14 +283,16 @@ def exact_coverage(n_first, n_second, rates):
     held = chance = 0.0
     for i in first:
         for j in second[int(i == 0) :]:
-            low, high = _intervals(
-                np.array([i / n_first, j / n_second]),
-                np.array([n_first, n_second], dtype=float),
-                0.95,
+            table = impact_ratios(
+                None,
+                [1, 0, 1, 0],
+                sensitive_features=[0, 0, 1, 1],
+                counts=[i, n_first - i, j, n_second - j],
             )
+            low, high = table["lower"].iloc[0], table["upper"].iloc[0]
             weight = binom.pmf(i, n_first, rates[0]) * binom.pmf(j, n_second, rates[1])
             chance += weight
-            held += weight * (low[0] - 1e-12 <= ratio <= high[0] + 1e-12)
+            held += weight * (low - 1e-12 <= ratio <= high + 1e-12)
     return held / chance
 
 

@@ -9,7 +9,6 @@ from numpy.testing import assert_allclose
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair.model_selection import pareto_front
-from skfair.model_selection._rules import hypervolume, non_dominated
 
 
 def results(points):
@@ -73,11 +72,12 @@ def test_against_brute_force(n_metrics):
 @pytest.mark.parametrize("n_metrics", [2, 3])
 def test_random_points(n_metrics):
     points = np.random.default_rng(0).random((300, n_metrics))
-    assert np.flatnonzero(non_dominated(points)).tolist() == brute_force(points)
+    reference = np.zeros(n_metrics)
+    front = pareto_front(results(points), names(n_metrics), reference_point=reference)
+    assert sorted(front.index) == brute_force(points)
     uniform = np.random.default_rng(1).random((20_000, n_metrics))
-    hits = (points[non_dominated(points)][:, None] > uniform).all(axis=2).any(axis=0)
-    volume = hypervolume(points, np.zeros(n_metrics))
-    assert volume == pytest.approx(hits.mean(), abs=0.01)
+    hits = (points[front.index][:, None] > uniform).all(axis=2).any(axis=0)
+    assert front.attrs["hypervolume"] == pytest.approx(hits.mean(), abs=0.01)
 
 
 def test_columns_order_and_default_reference():

@@ -1,4 +1,4 @@
-"""The first command of the README in a new environment, and what it leaves out."""
+"""The first steps of the README in a new environment, and what it leaves out."""
 
 import os
 import re
@@ -50,19 +50,28 @@ def checkout(tmp_path):
 
 
 @pytest.mark.slow
-def test_first_command_of_the_readme(checkout, tmp_path):
+@pytest.mark.promise("The README's commands and blocks run in a new environment")
+def test_first_steps_of_the_readme(checkout, tmp_path):
     # One test, so that one environment is made, in whichever process it runs.
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     command = re.search(r"^```bash\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)[1]
-    done = run(["bash", "-c", command], checkout)
+    done = run(["bash", "-e", "-c", command], checkout)
     if done.returncode and NO_REGISTRY.search(done.stderr):
         pytest.skip("no package registry can be reached")
     assert done.returncode == 0, done.stderr
-    assert "Audit on 2,400 test rows" in done.stdout
-    assert (checkout / "quickstart.png").is_file()
+    python = checkout / ".venv" / "bin" / "python"
+
+    # The blocks, copied into a script.
+    blocks = re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    (tmp_path / "first.py").write_text("".join(blocks), encoding="utf-8")
+    done = run([python, "first.py"], tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "selection_rate men" in done.stdout
+    assert (tmp_path / "gap.png").stat().st_size > 10_000
+    first = [line for line in blocks[0].splitlines() if line]
+    assert len(first) <= 8
 
     # The package as installed, outside the checkout.
-    python = checkout / ".venv" / "bin" / "python"
     done = run([python, "-m", "skfair", "audit", "--help"], tmp_path)
     assert done.returncode == 0, done.stderr
     assert "--sensitive" in done.stdout

@@ -1,0 +1,81 @@
+"""A skeleton of a repair with its test: copy this file, and change what is marked.
+
+    cp tests/skeletons/test_add_a_repair.py tests/postprocessing/test_my_repair.py
+    python -m pytest -n 0 tests/postprocessing/test_my_repair.py
+
+The repair shifts the scores of each group to a common mean. `RepairedClassifier` does
+all else: it holds rows out, teaches the repair their scores, compares the result with
+the plain classifier, and works in pipelines and searches. When its tests pass, move the
+class to `skfair/postprocessing`, as CONTRIBUTING.md says.
+"""
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import train_test_split
+
+from skfair.datasets import make_biased_classification
+from skfair.metrics import mcdp
+from skfair.postprocessing import RepairedClassifier
+
+
+class EqualMeans(BaseEstimator):  # so that GridSearchCV finds its options
+    """Shift the scores of each group to the mean of all."""
+
+    # CHANGE: the options.
+    def __init__(self, strength=1.0):
+        self.strength = strength
+
+    # CHANGE: what held-out rows teach. `rows` have the scores `y_pred`, the labels
+    # `y_true` (0 or 1), `weights`, and `groups` with their `codes` 0, 1, ...
+    def fit(self, rows):
+        codes = rows.groups.codes
+        means = np.bincount(codes, rows.y_pred) / np.bincount(codes)
+        self.shifts_ = self.strength * (rows.y_pred.mean() - means)
+        return self
+
+    # CHANGE: new scores in [0, 1], from scores and codes.
+    def __call__(self, scores, groups):
+        return (scores + self.shifts_[groups]).clip(0, 1)
+
+
+@pytest.fixture(scope="module")
+def people():
+    """Training and test rows of two groups; b has higher scores."""
+    X, y = make_biased_classification(
+        4_000, score_shifts={"group": {"b": 1.0}}, random_state=0
+    )
+    return train_test_split(X, y, random_state=0)
+
+
+def repaired(strength):
+    """Return a classifier that shifts scores by a share of the difference."""
+    return RepairedClassifier(
+        LogisticRegression(),
+        EqualMeans(strength),
+        sensitive_features="group",
+        drop_sensitive=True,
+    )
+
+
+# CHANGE: what the repair promises, by its definition, on rows that it has not seen.
+def test_groups_have_similar_means(people):
+    X, X_test, y, _ = people
+    scores = repaired(1.0).fit(X, y).predict_proba(X_test)[:, 1]
+    means = [scores[X_test["group"] == group].mean() for group in ("a", "b")]
+    assert abs(means[0] - means[1]) < 0.05
+
+
+def test_the_gap_is_smaller_than_the_plain_classifiers(people):
+    X, X_test, y, _ = people
+    plain = LogisticRegression().fit(X.drop(columns="group"), y)
+    scores = {
+        "plain": plain.predict_proba(X_test.drop(columns="group"))[:, 1],
+        "repaired": repaired(1.0).fit(X, y).predict_proba(X_test)[:, 1],
+    }
+    gaps = {
+        name: mcdp(None, score, sensitive_features=X_test["group"])
+        for name, score in scores.items()
+    }
+    assert gaps["repaired"] < gaps["plain"] - 0.03

@@ -693,6 +693,8 @@ def test_missing_groups(metric, column):
 
 @each_kind
 def test_missing_groups_left_out_or_a_group(metric):
+    if metric.function is exposure_difference:
+        pytest.skip("rows without a group have a position in the ranking")
     y_true, values, groups = draw_rows(metric, 3)
     labels = np.array(["F", "M", None], dtype=object)[groups]
     known = groups < 2
@@ -765,6 +767,8 @@ def test_three_classes(metric, y_true):
 
 @each_kind
 def test_missing_y_true(metric):
+    if metric.function is exposure_difference:
+        pytest.skip("y_true is the relevance, read where that is the reference")
     with pytest.raises(ValueError, match="y_true"):
         measure(metric, [1, np.nan, 1], few_rows(metric, 3)[1], [0, 0, 1])
 

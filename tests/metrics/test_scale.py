@@ -246,7 +246,7 @@ def test_intervals_cover_the_value_of_the_population(shift, spread):
             [rng.normal(size=sizes[0]), rng.normal(shift, spread, sizes[1])]
         )
         statistic = CountTable.from_rows(
-            None, y_score, sensitive_features=np.repeat([0, 1], sizes), scale="rank"
+            None, y_score, sensitive_features=np.repeat([0, 1], sizes)
         )
         found = [confidence_interval(metric, None, statistic) for metric in metrics]
         covered += [

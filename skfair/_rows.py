@@ -410,12 +410,7 @@ class Rows:
         """First entry of each person."""
         if self.cluster is None:
             return self
-        return replace(self[self.first_of_people], cluster=None, position=None)
-
-    @property
-    def first_of_people(self) -> Integers:
-        """Position of the first entry of each person."""
-        return self._clusters[0]
+        return replace(self[self._clusters[0]], cluster=None, position=None)
 
     @property
     def person(self) -> Any:

@@ -129,7 +129,8 @@ def _ask_for_counts(rows: Any, faults: Faults) -> None:
 def _are_counted(rows: Any, counts: Any, faults: Faults) -> bool:
     """Tell decisions that are numbers of people, which another column bounds."""
     args = faults.args
-    for name in counts.keys() & set(args.y_pred):  # not predicted numbers
+    decisions = [name for name in args.y_pred if name in counts]  # no numbers
+    for name in decisions:
         # Codes of decisions are few, numbers of people mostly differ.
         if not rows.in_memory or 2 * len(counts[name]) < len(rows.frame):
             continue

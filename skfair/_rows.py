@@ -223,7 +223,7 @@ class Rows:
         if codes.min(initial=0) < 0:
             own = codes >= 0
             codes, values = codes[own], None if values is None else values[own]
-        return np.asarray(np.bincount(codes, values, self.n_groups))
+        return np.asarray(np.bincount(codes, values, len(self.groups.labels)))
 
     @cached_property
     def counts(self) -> Integers:
@@ -554,11 +554,14 @@ def read_arrays(
     group has a positive weight. What labels and scores must be is said by each metric.
     `name` is that of `y_pred` in messages.
     """
-    arguments = {"y_true": y_true, name: y_pred}
-    arguments |= {"sensitive_features": sensitive_features}
-    arguments |= {"control_features": control_features, "sample_weight": sample_weight}
-    arguments |= {"counts": counts, "clusters": clusters}
-    warn_if_reordered(**arguments)
+    warn_if_reordered(
+        **{"y_true": y_true, name: y_pred},
+        sensitive_features=sensitive_features,
+        control_features=control_features,
+        sample_weight=sample_weight,
+        counts=counts,
+        clusters=clusters,
+    )
     predicted = as_array(y_pred, name)
     n = len(predicted)
     if n == 0:
@@ -569,6 +572,8 @@ def read_arrays(
         strata = resolve_strata(control_features, n_samples=n)
     true = None if y_true is None else as_array(y_true, "y_true", n)
     rows = Rows(groups, strata, true, predicted)
+    if sample_weight is None and counts is None and clusters is None:
+        return rows
     return with_people(rows, sample_weight, counts, clusters)
 
 

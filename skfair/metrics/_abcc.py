@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -53,7 +53,7 @@ class ABCC(GapOfDistributions):
     name = "abcc"
     loose = False
     bounds_ranks = False
-    scales = AnyScale
+    choices = GapOfDistributions.choices | {"scale": get_args(AnyScale)}
 
     def measure(self, gap: Gap) -> float:
         """Measure the area between two CDFs."""

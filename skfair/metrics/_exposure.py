@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,7 +12,7 @@ from scipy.special import expi
 
 from skfair._rows import Rows
 from skfair._utils._arrays import Floats, Integers, quotients
-from skfair._utils._validation import check_choice, check_numbers
+from skfair._utils._validation import check_numbers
 from skfair.metrics._inputs import Multigroup
 from skfair.metrics._metric import evaluates
 from skfair.metrics._rates import DifferenceOfMeans
@@ -33,12 +33,9 @@ class ExposureDifference(DifferenceOfMeans):
     #: Scores are any numbers, of which the order counts.
     scale: ClassVar[str] = "rank"
 
-    reference: Reference = "rows"
+    choices = DifferenceOfMeans.choices | {"reference": get_args(Reference)}
 
-    def __post_init__(self) -> None:
-        """Check the options, which are checked nowhere else."""
-        super().__post_init__()
-        check_choice("reference", self.reference, ("rows", "relevance"))
+    reference: Reference = "rows"
 
     @property
     def of_numbers(self) -> bool:

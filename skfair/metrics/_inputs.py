@@ -71,15 +71,15 @@ def read(
         "counts": counts,
         "clusters": clusters,
     }
-    rows = rows_of_table(y_pred, y_true=y_true, **columns)
-    if rows is not None:
-        return rows
-    refuse_tables_elsewhere(y_pred, name)
+    table = rows_of_table(y_pred, y_true=y_true, **columns)
+    if table is not None:
+        return table
     if sensitive_features is None:
+        refuse_tables_elsewhere(y_pred, name)
         raise ValueError(
             f"sensitive_features is None, expected the group of each row{usage}."
         )
-    return read_arrays(y_true, y_pred, *columns.values(), name=name)
+    return read_arrays(y_true, y_pred, **columns, name=name)
 
 
 def rows_of_table(table: Any, **columns: Any) -> Rows | None:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.ndimage import minimum_filter1d
 
 from skfair._utils._arrays import Bools, Floats, Integers
-from skfair._utils._validation import Scale, check_choice, check_integer, check_real
+from skfair._utils._validation import Scale, check_integer, check_real
 from skfair.metrics._anytime import gap_variance, largest_gap_end, two_means
 from skfair.metrics._distributions import (
     CurveOfScores,
@@ -132,6 +132,7 @@ class MCDP(GapOfDistributions):
 
     name = "mcdp"
     loose = False
+    choices = GapOfDistributions.choices | {"method": ("exact", "approximate")}
 
     epsilon: float = 0.0
     method: Literal["exact", "approximate"] = "exact"
@@ -140,7 +141,6 @@ class MCDP(GapOfDistributions):
     def __post_init__(self) -> None:
         """Check the options, which are checked nowhere else."""
         super().__post_init__()
-        check_choice("method", self.method, ("exact", "approximate"))
         check_real("epsilon", self.epsilon, 0, 1)
         check_integer("n_subdivisions", self.n_subdivisions, 1)
         if self.method == "approximate" and self.epsilon == 0:
@@ -556,7 +556,8 @@ default=None
     """
     metric = MCDPCurve(scale=scale, multigroup=multigroup, multistratum=multistratum)
     columns = sensitive_features, control_features, sample_weight, counts
-    curve: tuple[Floats, Floats] = metric.call(y_true, y_score, *columns)
+    rows = metric.read(y_true, y_score, *columns)
+    curve: tuple[Floats, Floats] = metric.evaluate(rows)
     return curve
 
 

@@ -17,7 +17,6 @@ from skfair._utils._validation import (
     LARGEST_NUMBER,
     AnyScale,
     as_array,
-    check_choice,
     check_numbers,
     check_real,
     check_scores,
@@ -169,6 +168,7 @@ class DemographicParity(DifferenceOfMeans):
     name = "demographic_parity_difference"
     takes_classes = True
     bounded_by_bins = True
+    choices = DifferenceOfMeans.choices | {"scale": ("probability", "real")}
 
     threshold: float | None = None
     pos_label: Any = None
@@ -177,7 +177,6 @@ class DemographicParity(DifferenceOfMeans):
     def __post_init__(self) -> None:
         """Check the options, which are checked nowhere else."""
         super().__post_init__()
-        check_choice("scale", self.scale, ("probability", "real"))
         other = "a threshold of scores" if self.scale != "real" else "scale='real'"
         if self.pos_label is not None and (
             self.threshold is not None or self.scale == "real"

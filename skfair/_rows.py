@@ -29,7 +29,7 @@ from typing import Any, Self
 import narwhals as nw
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._arrays import Floats, Integers, quotients
 from skfair._utils._text import shown
@@ -540,11 +540,11 @@ class Rows:
 def read_arrays(
     y_true: Any,
     y_pred: Any,
-    sensitive_features: Any,
-    control_features: Any = None,
-    sample_weight: Any = None,
-    counts: Any = None,
-    clusters: Any = None,
+    sensitive_features: ArrayLike | None,
+    control_features: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
     *,
     name: str = "y_pred",
 ) -> Rows:
@@ -578,7 +578,10 @@ def read_arrays(
 
 
 def with_people(
-    rows: Rows, sample_weight: Any, counts: Any, clusters: Any = None
+    rows: Rows,
+    sample_weight: ArrayLike | None,
+    counts: ArrayLike | None,
+    clusters: ArrayLike | None = None,
 ) -> Rows:
     """Add checked weights, numbers of people and people of several rows to rows.
 
@@ -592,7 +595,10 @@ def with_people(
 
 
 def check_clusters(
-    clusters: Any, groups: Groups, strata: Groups | None, counts: Any = None
+    clusters: ArrayLike | None,
+    groups: Groups,
+    strata: Groups | None,
+    counts: ArrayLike | None = None,
 ) -> Integers:
     """Encode the people of rows, each of whom has one group and one stratum."""
     if counts is not None:
@@ -631,7 +637,9 @@ def _factorize(values: Any) -> tuple[Integers, list[Any]]:
     return np.asarray(codes), values.tolist()
 
 
-def _with_numbers(rows: Rows, sample_weight: Any, counts: Any) -> Rows:
+def _with_numbers(
+    rows: Rows, sample_weight: ArrayLike | None, counts: ArrayLike | None
+) -> Rows:
     """Add checked weights, each that of a person, and numbers of people to rows."""
     n, each = check_counts(counts, len(rows)), check_weights(sample_weight, len(rows))
     groups = rows.groups

@@ -244,8 +244,8 @@ class Metric(ABC):
         y_true: ArrayLike | None,
         y_pred: Any,
         *,
-        sensitive_features: Any = None,
-        control_features: Any = None,
+        sensitive_features: ArrayLike | None = None,
+        control_features: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         counts: ArrayLike | None = None,
     ) -> float:
@@ -265,11 +265,11 @@ class Metric(ABC):
         self,
         y_true: Any,
         y_pred: Any,
-        sensitive_features: Any,
-        control_features: Any = None,
-        sample_weight: Any = None,
-        counts: Any = None,
-        clusters: Any = None,
+        sensitive_features: ArrayLike | None,
+        control_features: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        counts: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
         *,
         takes_bins: bool = False,
     ) -> Rows:
@@ -299,9 +299,9 @@ class Metric(ABC):
         self,
         y_true: Any,
         y_pred: Any,
-        sensitive_features: Any,
-        sample_weight: Any = None,
-        counts: Any = None,
+        sensitive_features: ArrayLike | None,
+        sample_weight: ArrayLike | None = None,
+        counts: ArrayLike | None = None,
     ) -> Any:
         """Count rows of one stratum."""
         columns = sensitive_features, None, sample_weight, counts

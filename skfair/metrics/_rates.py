@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
@@ -171,7 +172,7 @@ class DemographicParity(DifferenceOfMeans):
     choices = DifferenceOfMeans.choices | {"scale": ("probability", "real")}
 
     threshold: float | None = None
-    pos_label: Any = None
+    pos_label: Hashable = None
     scale: Literal["probability", "real"] = "probability"
 
     def __post_init__(self) -> None:
@@ -242,10 +243,10 @@ def demographic_parity_difference(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | CountTable,
     *,
-    sensitive_features: Any = None,
-    control_features: Any = None,
+    sensitive_features: ArrayLike | None = None,
+    control_features: ArrayLike | None = None,
     threshold: float | None = None,
-    pos_label: Any = None,
+    pos_label: Hashable = None,
     scale: Literal["probability", "real"] = "probability",
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",
@@ -367,7 +368,7 @@ default=None
 def parity_outcomes(
     values: Any,
     threshold: float | None,
-    pos_label: Any,
+    pos_label: Hashable,
     scale: AnyScale = "probability",
 ) -> Floats:
     """Turn scores or predicted labels into values in [0, 1]."""
@@ -405,7 +406,7 @@ class EqualizedOdds(DifferenceOfNumbers):
     exchangeable = "same true label"
     bounded = True
 
-    pos_label: Any = None
+    pos_label: Hashable = None
 
     def check(self, rows: Rows) -> Rows:
         """Check both labels, and return their positions among the classes."""
@@ -517,9 +518,9 @@ def equalized_odds_difference(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | CountTable,
     *,
-    sensitive_features: Any = None,
-    control_features: Any = None,
-    pos_label: Any = None,
+    sensitive_features: ArrayLike | None = None,
+    control_features: ArrayLike | None = None,
+    pos_label: Hashable = None,
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
@@ -667,8 +668,8 @@ def mean_error_difference(
     y_true: ArrayLike,
     y_pred: ArrayLike,
     *,
-    sensitive_features: Any = None,
-    control_features: Any = None,
+    sensitive_features: ArrayLike | None = None,
+    control_features: ArrayLike | None = None,
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
@@ -765,8 +766,8 @@ def mean_absolute_error_difference(
     y_true: ArrayLike,
     y_pred: ArrayLike,
     *,
-    sensitive_features: Any = None,
-    control_features: Any = None,
+    sensitive_features: ArrayLike | None = None,
+    control_features: ArrayLike | None = None,
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
@@ -886,7 +887,7 @@ method='band')
     #: Whether the rate depends on true labels.
     reads_y_true: ClassVar[bool] = True
 
-    pos_label: Any = None
+    pos_label: Hashable = None
 
     @abstractmethod
     def outcomes(self, y_true: Bools, y_pred: Bools) -> tuple[Bools, Bools]:
@@ -938,9 +939,9 @@ def true_positive_rate_difference(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | CountTable,
     *,
-    sensitive_features: Any = None,
-    control_features: Any = None,
-    pos_label: Any = None,
+    sensitive_features: ArrayLike | None = None,
+    control_features: ArrayLike | None = None,
+    pos_label: Hashable = None,
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
@@ -1046,9 +1047,9 @@ def false_positive_rate_difference(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | CountTable,
     *,
-    sensitive_features: Any = None,
-    control_features: Any = None,
-    pos_label: Any = None,
+    sensitive_features: ArrayLike | None = None,
+    control_features: ArrayLike | None = None,
+    pos_label: Hashable = None,
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
@@ -1148,9 +1149,9 @@ def predictive_value_difference(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | CountTable,
     *,
-    sensitive_features: Any = None,
-    control_features: Any = None,
-    pos_label: Any = None,
+    sensitive_features: ArrayLike | None = None,
+    control_features: ArrayLike | None = None,
+    pos_label: Hashable = None,
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
@@ -1290,9 +1291,9 @@ def impact_ratio_shortfall(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | CountTable,
     *,
-    sensitive_features: Any = None,
-    control_features: Any = None,
-    pos_label: Any = None,
+    sensitive_features: ArrayLike | None = None,
+    control_features: ArrayLike | None = None,
+    pos_label: Hashable = None,
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,

@@ -262,8 +262,8 @@ class FairnessMonitor:
         y_true: ArrayLike | None,
         y_score: Any,
         *,
-        sensitive_features: Any = None,
-        control_features: Any = None,
+        sensitive_features: ArrayLike | None = None,
+        control_features: ArrayLike | None = None,
     ) -> None:
         """Add a batch of rows, and look at the disparity of all rows so far.
 
@@ -546,8 +546,8 @@ class FairnessMonitor:
         self,
         y_true: Any,
         y_score: Any,
-        sensitive_features: Any = None,
-        control_features: Any = None,
+        sensitive_features: ArrayLike | None = None,
+        control_features: ArrayLike | None = None,
     ) -> Any:
         """Table of rows, or of each stratum."""
         columns = sensitive_features, control_features

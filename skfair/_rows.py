@@ -520,7 +520,7 @@ class Rows:
         n, n_cells = numbers.T.ravel(), numbers.shape[1]
         rows = self
         if len(self) == n_cells:
-            rows = replace(self[np.repeat(np.arange(n_cells), self.n_groups)])
+            rows = self[np.repeat(np.arange(n_cells), self.n_groups)]
             codes = np.tile(np.arange(self.n_groups), n_cells)
             groups = replace(self.groups, codes=codes)
             rows = replace(rows, groups=groups, squares=None, position=None)

@@ -721,6 +721,7 @@ def _check_rows(
         sample_weight=sample_weight,
         sensitive_features=sensitive_features,
         control_features=control_features,
+        counts=counts,
         clusters=clusters,
     )
     arguments = {"y_pred": y_pred, "y_score": y_score, "y_true": y_true}

@@ -177,6 +177,7 @@ def impact_ratios(
         y_pred=y_pred,
         sensitive_features=sensitive_features,
         sample_weight=sample_weight,
+        counts=counts,
     )
     check_choice("rate", rate, ("selection", "scoring"))
     min_share = check_real("min_share", min_share, 0, 1, closed="left")

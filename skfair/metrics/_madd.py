@@ -47,7 +47,7 @@ from skfair.metrics._pairs import (
     compared_pairs,
 )
 from skfair.metrics._quantiles import Comparisons, Method, Observed
-from skfair.metrics._strata import Multistratum, combine_numbers
+from skfair.metrics._strata import Multistratum
 from skfair.statistics import CountTable
 from skfair.statistics._cells import round_to_edges
 from skfair.statistics._distributions import Distributions, gap_between
@@ -306,9 +306,9 @@ class MADDCurve(CurveOfScores):
             np.maximum(values, curve, out=values)
         return bandwidths_to_one(self.n_bandwidths).copy(), values
 
-    def combine(self, values: Sequence[Any], weights: Sequence[float] | None) -> Any:
+    def combine(self, values: Sequence[Any], weights: Sequence[float]) -> Any:
         """Combine curves of strata at each bandwidth."""
-        return values[0][0], combine_numbers([curve for _, curve in values], weights)
+        return values[0][0], super().combine([curve for _, curve in values], weights)
 
 
 def madd_curve(
@@ -525,8 +525,8 @@ default=None
         the group included, with the largest MADD. The second is another value, even
         with two groups; the paper uses the first.
     sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative sample weights. Effective numbers of rows stand for n_0 and n_1,
-        Kish's where weights are fractional; whole weights count rows.
+        Non-negative sample weights. Kish's effective numbers of rows stand for n_0 and
+        n_1: `counts` says that a row stands for several people.
     counts : array-like of shape (n_samples,), default=None
         How many people each row stands for; by default one.
 

@@ -237,7 +237,7 @@ class MCDP(GapOfDistributions):
         return moved
 
 
-#: Lower end of a pair whose gap may be 0, of which no more needs to be found.
+#: Lower end of a pair whose gap may be 0: below 0, so that any other end is larger.
 _BELOW_0 = -1e-9
 
 
@@ -355,7 +355,7 @@ default=None
     multistratum : {"max", "weighted"}, default="max"
         The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative sample weights. Whole numbers count rows, without rounding.
+        Non-negative sample weights. Whole numbers are added without rounding.
     counts : array-like of shape (n_samples,), default=None
         How many people each row stands for; by default one.
 
@@ -464,9 +464,9 @@ class MCDPCurve(CurveOfScores):
         gaps = (gap_between(statistic, *pair) for pair in pairs)
         return _combine_steps([gap_profile(gap) for gap in gaps])
 
-    def combine(self, values: Sequence[Any], weights: Sequence[float] | None) -> Any:
+    def combine(self, values: Sequence[Any], weights: Sequence[float]) -> Any:
         """Combine step functions of strata."""
-        return _combine_steps(values, weights)
+        return _combine_steps(values, weights if self.averages_strata else None)
 
 
 def mcdp_curve(

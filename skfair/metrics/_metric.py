@@ -4,11 +4,11 @@ From a call to its number, always downwards::
 
     demographic_parity_difference(y_true, y_pred, sensitive_features=sex)
       -> DemographicParity()         options, checked when the object is made
-      -> read                        containers, lengths, groups, strata, weights: once
+      -> Metric.read                 containers, lengths, groups, strata, weights: once
       -> Metric.estimate             the largest over strata, then over classes
       -> Metric.check                what this metric asks of labels and scores: once
-      -> Metric.count                what is known of one stratum and class
-      -> Metric.why_undefined        nan, with a reason, or
+      -> Metric.count                the rows or distributions of one stratum and class
+      -> Metric.find                 nan, with a reason, or
       -> Metric.decide               the largest gap, and whether few rows decide it
 
 A test reads `gaps` of permuted rows, an interval `noise`, of the same statistic.
@@ -199,9 +199,14 @@ class Metric(ABC):
         """Find the value, and which of the groups that decide it have few rows."""
         return self.value(statistic), ""
 
-    def combine(self, values: Sequence[Any], weights: Sequence[float] | None) -> Any:
+    @property
+    def averages_strata(self) -> bool:
+        """Whether the value is the mean over strata, not the largest."""
+        return self.multistratum == "weighted"
+
+    def combine(self, values: Sequence[Any], weights: Sequence[float]) -> Any:
         """Combine the values of strata: the largest, or their mean by weight."""
-        return combine_numbers(values, weights)
+        return combine_numbers(values, weights if self.averages_strata else None)
 
     def check_method(self, method: Method) -> None:
         """Raise where the noise has no bounds by a method, with these options."""
@@ -363,7 +368,7 @@ class Metric(ABC):
             estimates.append(self.find(self.count(part)))
             if not estimates[-1].defined:
                 return estimates[-1]
-        return max(estimates) if len(parts) > 1 else estimates[0]
+        return max(estimates, key=lambda estimate: estimate.value)
 
     def join_strata(
         self, strata: Sequence[Stratum], estimates: Sequence[Estimate]
@@ -375,15 +380,12 @@ class Metric(ABC):
         text = describe_strata(reasons, undefined=not found)
         if not found:
             return undefined(self.name, text, value=self.undefined)
-        weights = None
-        if self.multistratum == "weighted":
-            weights = [stratum.weight for stratum, _ in found]
+        weights = [stratum.weight for stratum, _ in found]
         value = self.combine([estimate.value for _, estimate in found], weights)
-        decides = self.multistratum == "weighted"
         few = [
             f"{estimate.few} in stratum {stratum.label!r}"
             for stratum, estimate in found
-            if estimate.few and (decides or estimate.value == value)
+            if estimate.few and (self.averages_strata or estimate.value == value)
         ]
         message = f"{self.name} {text}." if text else ""
         return Estimate(value, text, message, few=listed(few) if few else "")

@@ -337,8 +337,7 @@ def permutation_tests(
 def tests_pairs(sample: Sample) -> bool:
     """Whether permutations are ordered by the gaps of pairs of groups."""
     metric = sample.metric
-    in_strata = sample.rows.strata is not None
-    mean = in_strata and metric.multistratum == "weighted"
+    mean = sample.rows.strata is not None and metric.averages_strata
     return isinstance(metric, MetricOfPairs) and not sample.anew and not mean
 
 

@@ -404,6 +404,10 @@ FUNCTIONS = {
         WEIGHTED,
         alpha=[0.3, 0.9],
         confidence_level=[0.9],
+        simultaneous=[True, False],
+        baseline=[None, 0.4],
+        epsilon=[0.0, 0.1],
+        alternative=["two-sided", "greater", "less"],
     ),
     "rate_variance": call(
         rate_variance,

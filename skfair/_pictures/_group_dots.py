@@ -115,7 +115,7 @@ class GroupDotsDisplay(Display):
             The column that is drawn. Groups without a value are left out.
         reference : float, default=None
             Number that values are compared with, such as a limit. None takes the
-            average from which `cvar_fairness_report` has the ``difference``.
+            ``average`` of `cvar_fairness_report`.
         ax : matplotlib Axes, default=None
             Where to draw. None makes a new figure.
         name : str, default=None
@@ -142,8 +142,8 @@ class GroupDotsDisplay(Display):
             raise ValueError(f"There is nothing to draw: no group has a {value}.")
         dots = drawn.rename(columns={value: "value"} | _COLUMNS)
         text = "Reference"
-        if reference is None and "difference" in drawn:
-            reference, text = (drawn[value] - drawn["difference"]).iloc[0], "Average"
+        if reference is None and "average" in drawn:
+            reference, text = drawn["average"].iloc[0], "Average"
         if reference is not None:
             dots["reference"] = reference
             text += f": {number(reference)}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -16,7 +16,9 @@ from skfair._utils._text import shown
 from skfair._utils._validation import (
     ParameterError,
     as_array,
+    check_length,
     check_no_missing,
+    check_numbers,
     check_scores,
     check_shape,
     check_unmasked,
@@ -262,6 +264,35 @@ def outcomes_of_rate(
     chosen, truly = outcomes_of(y_true, y_pred, "true_positive_rate", pos_label)
     assert truly is not None  # the rows that true positive rates are about
     return truly, chosen
+
+
+def numbers_of(
+    quality: Any, rows: Mapping[str, Any], check: Callable[[Any, str], Floats]
+) -> tuple[Floats, Bools]:
+    """Return the number of each row that a quality gives or is, and which rows count.
+
+    `rows` are the true labels and the predictions, by their names; `check` is told the
+    numbers and their name.
+    """
+    columns = {
+        name: None if values is None else as_array(values, name)
+        for name, values in rows.items()
+    }
+    name, mask = "quality", None
+    if callable(quality):
+        name = f"quality ({getattr(quality, '__name__', repr(quality))})"
+        quality = quality(*columns.values())
+        if isinstance(quality, tuple):
+            quality, mask = quality
+    numbers = check(quality, name)
+    for column, values in columns.items():
+        if values is not None:
+            check_length(column, len(values), len(numbers))
+    counts = np.ones(len(numbers), dtype=bool)
+    if mask is not None:
+        counts = check_numbers(mask, f"the mask of {name}") > 0
+        check_length(f"the mask of {name}", len(counts), len(numbers))
+    return numbers, counts
 
 
 def _call_quality(

@@ -244,6 +244,12 @@ def variances_of_means(first: Floats, second: Floats, sizes: Floats) -> Floats:
     return np.asarray((square - mean**2) / sizes)
 
 
+def rows_of_means(moments: tuple[Floats, Floats], sizes: Floats) -> Floats:
+    """Numbers of rows of rates that have the means, and the noise of these."""
+    smooth = (sizes * moments[0] + 1) / (sizes + 2)
+    return np.asarray(smooth * (1 - smooth) / variances_of_means(*moments, sizes))
+
+
 def exact_distance(rates: Floats, sizes: Floats, level: float) -> Floats:
     """Distance from rates to their upper bounds of Clopper and Pearson."""
     _, bounds = clopper_pearson(sizes * rates, sizes, level)
@@ -260,9 +266,7 @@ def noise_of_means(
     are. A mean whose values vary less than those of a rate is taken for a rate of more
     rows. Noise is at least that of Welch's t, but for rates that it takes further.
     """
-    means = moments[0]
-    smooth = (sizes * means + 1) / (sizes + 2)
-    rows = smooth * (1 - smooth) / variances_of_means(*moments, sizes)
+    means, rows = moments[0], rows_of_means(moments, sizes)
     signed = differences(means, shares, multigroup)
     welch = student(*moments, sizes, shares, multigroup)
     are_rates = np.array_equal(*moments)

@@ -22,10 +22,8 @@ from skfair._utils._text import all_digits
 from skfair._utils._validation import (
     LARGEST_NUMBER,
     Scale,
-    as_array,
     check_choice,
     check_integer,
-    check_length,
     check_numbers,
     check_y_true,
     scores_on,
@@ -41,6 +39,7 @@ from skfair.groups import (
 from skfair.metrics._inputs import (
     Quality,
     QualityName,
+    numbers_of,
     outcomes_of,
 )
 from skfair.metrics._metric import undefined
@@ -388,25 +387,9 @@ def _read_numbers(
     y_true: ArrayLike | None, response: ArrayLike | None, quality: Any
 ) -> _Compared:
     """Check an array of numbers, or what a callable returns, and move it to [0, 1]."""
-    given = {"y_true": y_true, "y_score": response}
-    columns = {
-        name: None if values is None else as_array(values, name)
-        for name, values in given.items()
-    }
-    name, mask = "quality", None
-    if callable(quality):
-        name = f"quality ({getattr(quality, '__name__', repr(quality))})"
-        quality = quality(*columns.values())
-        if isinstance(quality, tuple):
-            quality, mask = quality
-    numbers = check_numbers(quality, name, LARGEST_NUMBER)
-    for column, values in columns.items():
-        if values is not None:
-            check_length(column, len(values), len(numbers))
-    counts = np.ones(len(numbers), dtype=bool)
-    if mask is not None:
-        counts = check_numbers(mask, f"the mask of {name}") > 0
-        check_length(f"the mask of {name}", len(counts), len(numbers))
+    rows = {"y_true": y_true, "y_score": response}
+    check = partial(check_numbers, largest=LARGEST_NUMBER)
+    numbers, counts = numbers_of(quality, rows, check)
     low, high = 0.0, 0.0
     if counts.any():
         low, high = float(numbers[counts].min()), float(numbers[counts].max())

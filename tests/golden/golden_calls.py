@@ -31,6 +31,7 @@ from golden_metrics import (
     false_discovery,
     forty,
     given,
+    half_errors,
     has_pairs,
     lonely,
     short,
@@ -832,6 +833,16 @@ def add_tables():
         for function, extra in OF_RATES.items():
             call = {"function": function, "make": three, "reads": "max_gap error_rate"}
             add(f"{function}/options/{title}", table, **call, **extra, **options)
+    for options in (
+        {"simultaneous": True},
+        {"epsilon": 0.05, "alternative": "greater"},
+        {"baseline": 0.5, "alternative": "less"},
+        {"quality": half_errors, "epsilon": 0.01},
+    ):
+        title = ", ".join(getattr(it, "__name__", f"{it}") for it in options.values())
+        call = {"function": "cvar_fairness_report", "make": three}
+        call["reads"] = "max_gap error_rate"
+        add(f"cvar_fairness_report/options/{title}", table, **call, **options)
 
 
 def worst(seed, quality, reads, **options):

@@ -47,9 +47,10 @@ def test_tail_adds_up_to_cvar_fairness(fractional, scheme):
     assert report["gap"].is_monotonic_decreasing
     assert (report["in_tail"] == (report["tail_share"] > 0)).all()
     assert report["weight"].sum() == pytest.approx(1)
-    assert (report["weight"] * report["difference"]).sum() == pytest.approx(
-        0, abs=1e-12
-    )
+    average = (report["weight"] * report["rate"]).sum()
+    assert report["average"].tolist() == pytest.approx([average] * len(report))
+    expected = (report["rate"] - report["average"]).abs()
+    assert report["gap"].tolist() == pytest.approx(expected.tolist())
     assert (
         (report["lower"] <= report["rate"]) & (report["rate"] <= report["upper"])
     ).all()
@@ -142,6 +143,256 @@ def test_groups_that_are_left_out_are_no_hypotheses(more):
     assert report["adjusted_pvalue"].tolist() == pytest.approx(expected)
     others = [y_pred[groups != group].mean() for group in report.index]
     assert report["rate_of_others"].tolist() == pytest.approx(others)
+
+
+# --- bounds of all groups at once, and flags
+
+
+def counted(hits, sizes):
+    """Rows of groups with numbers of hits, as cells."""
+    hits, sizes = np.asarray(hits), np.asarray(sizes)
+    counts = np.column_stack([hits, sizes - hits]).ravel()
+    rows = {"sensitive_features": np.repeat(np.arange(len(hits)), 2), "counts": counts}
+    return np.tile([1, 0], len(hits)), rows
+
+
+HITS, SIZES = [5, 0, 40, 7, 300], [7, 30, 60, 7, 2000]
+
+
+def exact_ends(hits, sizes, tail):
+    found = [
+        binomtest(int(k), int(n)).proportion_ci(1 - 2 * tail, method="exact")
+        for k, n in zip(hits, sizes, strict=True)
+    ]
+    return np.array([one.low for one in found]), np.array([one.high for one in found])
+
+
+def test_simultaneous_bounds_are_exact_ones_of_independent_groups():
+    y_pred, rows = counted(HITS, SIZES)
+    options = {"confidence_level": 0.9, "simultaneous": True}
+    report = cvar_fairness_report(None, y_pred, **rows, **options).sort_index()
+    tail = (1 - 0.9 ** (1 / 5)) / 2
+    low, high = exact_ends(HITS, SIZES, tail)
+    assert report["lower"].tolist() == pytest.approx(low)
+    assert report["upper"].tolist() == pytest.approx(high)
+    hits, sizes = sum(HITS) - np.array(HITS), sum(SIZES) - np.array(SIZES)
+    rate, others = np.array(HITS) / SIZES, hits / sizes
+    below, above = exact_ends(hits, sizes, tail)
+    expected = rate - others - np.sqrt((rate - low) ** 2 + (above - others) ** 2)
+    found = report["difference_lower"].tolist()
+    assert found == pytest.approx(np.maximum(expected, -1))
+    expected = rate - others + np.sqrt((high - rate) ** 2 + (others - below) ** 2)
+    found = report["difference_upper"].tolist()
+    assert found == pytest.approx(np.minimum(expected, 1))
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.1])
+def test_pvalues_against_a_baseline_are_binomial(epsilon):
+    y_pred, rows = counted(HITS, SIZES)
+    options = {"baseline": 0.3, "epsilon": epsilon}
+    sides = {}
+    for side, limit in ("greater", 0.3 + epsilon), ("less", 0.3 - epsilon):
+        report = cvar_fairness_report(None, y_pred, alternative=side, **rows, **options)
+        sides[side] = report.sort_index()["pvalue"].tolist()
+        expected = [
+            binomtest(k, n, limit, side).pvalue
+            if (k / n > limit if side == "greater" else k / n < limit)
+            else 1
+            for k, n in zip(HITS, SIZES, strict=True)
+        ]
+        assert sides[side] == pytest.approx(expected)
+    report = cvar_fairness_report(None, y_pred, **rows, **options).sort_index()
+    expected = 2 * np.minimum(sides["greater"], sides["less"])
+    assert report["pvalue"].tolist() == pytest.approx(np.minimum(expected, 1))
+    assert report["difference"].tolist() == pytest.approx(report["rate"] - 0.3)
+
+
+@pytest.mark.parametrize(("side", "sign"), [("greater", 1), ("less", -1)])
+def test_pvalues_invert_the_bounds(side, sign):
+    """An interval with the p-value as its tail ends at epsilon."""
+    y_pred, rows = counted(HITS, SIZES)
+    options = {"epsilon": 0.05, "alternative": side} | rows
+    report = cvar_fairness_report(None, y_pred, **options)
+    found = report[report["pvalue"] < 0.5]
+    assert (found["pvalue"] > 1e-6).any()
+    assert (sign * found["difference"] > 0.05).all()
+    assert (report.drop(found.index)["pvalue"] == 1).all()
+    end = "difference_lower" if sign == 1 else "difference_upper"
+    for group, pvalue in found["pvalue"][found["pvalue"] > 1e-6].items():
+        level = {"confidence_level": 1 - 2 * pvalue}
+        again = cvar_fairness_report(None, y_pred, **options, **level)
+        assert again.loc[group, end] == pytest.approx(sign * 0.05, abs=1e-6)
+
+
+def test_one_sided_pvalues_are_those_of_fisher():
+    y_pred, rows = counted(HITS, SIZES)
+    for side in ("greater", "less"):
+        report = cvar_fairness_report(None, y_pred, alternative=side, **rows)
+        for group, pvalue in report["pvalue"].items():
+            hits, size = HITS[group], SIZES[group]
+            others = sum(HITS) - hits, sum(SIZES) - size
+            table = [[hits, size - hits], [others[0], others[1] - others[0]]]
+            assert pvalue == pytest.approx(fisher_exact(table, side).pvalue)
+
+
+def test_tests_of_differences_are_close_to_that_of_fisher():
+    """An epsilon of almost 0 changes little."""
+    y_pred, rows = counted([30, 12, 25, 40], [60, 50, 60, 100])
+    exact = cvar_fairness_report(None, y_pred, alternative="greater", **rows)
+    close = cvar_fairness_report(
+        None, y_pred, alternative="greater", epsilon=1e-9, **rows
+    )
+    above = exact["pvalue"] < 0.3
+    assert above.any()
+    ratio = close["pvalue"][above] / exact["pvalue"][above]
+    assert ratio.between(0.7, 1.2).all()
+
+
+def test_numbers_in_place_of_outcomes():
+    y_pred, groups = predictions_with_two_outliers()
+    y_true = np.random.default_rng(1).integers(0, 2, len(y_pred))
+    rows = {"sensitive_features": groups, "simultaneous": True, "epsilon": 0.01}
+    named = cvar_fairness_report(y_true, y_pred, quality="error_rate", **rows)
+    wrong = (y_true != y_pred).astype(float)
+    given = cvar_fairness_report(None, None, quality=wrong, **rows)
+    pd.testing.assert_frame_equal(given, named)
+    called = cvar_fairness_report(
+        y_true, y_pred, quality=lambda y_true, y_pred: y_true != y_pred, **rows
+    )
+    pd.testing.assert_frame_equal(called, named)
+    some = cvar_fairness_report(
+        y_true, y_pred, quality=lambda t, p: (p * 0.5, t == 1), **rows
+    )
+    assert some["size"].sum() == y_true.sum()
+    rates = cvar_fairness_report(y_true, y_pred, quality="true_positive_rate", **rows)
+    assert some["rate"].tolist() == pytest.approx(rates["rate"] / 2)
+    # Half of an outcome varies less than a rate.
+    assert ((some["upper"] - some["lower"]) < rates["upper"] - rates["lower"]).all()
+
+
+def test_one_group_is_compared_with_a_baseline():
+    with pytest.warns(UndefinedMetricWarning, match="undefined"):
+        report = cvar_fairness_report(
+            None, [1, 1, 1, 0], sensitive_features=["a"] * 4, baseline=0.5
+        )
+    assert report["pvalue"].tolist() == pytest.approx([2 * 5 / 16])
+    assert report["rate_of_others"].isna().all()
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"simultaneous": "yes"}, "simultaneous must be True or False"),
+        ({"baseline": 1.5}, r"baseline must be None or a number in \[0, 1\]"),
+        ({"epsilon": -0.1}, r"epsilon must be a number in \[0, 1\)"),
+        ({"alternative": "above"}, "alternative must be 'two-sided', 'greater' or"),
+        ({"quality": [0.5, 2.0]}, r"quality must lie in \[0, 1\], got 2.0 in row 1"),
+        ({"quality": [0.5]}, "y_pred has 2 rows, expected 1"),
+        ({"quality": lambda t, p: p * np.nan}, r"quality \(<lambda>\) must"),
+    ],
+)
+def test_bad_options_of_bounds(options, match):
+    rows = {"sensitive_features": ["a", "b"]}
+    with pytest.raises(ValueError, match=match):
+        cvar_fairness_report(None, [1, 0], **rows, **options)
+
+
+def unequal_sizes(generator, n_groups):
+    sizes = np.clip(generator.lognormal(4, 1.8, n_groups), 7, 10_000).astype(int)
+    sizes[:2] = 7, 10_000
+    return sizes
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rate", [0.01, 0.3, 0.97])
+@pytest.mark.parametrize("n_groups", [10, 60, 400])
+@pytest.mark.promise("Simultaneous bounds hold for all groups at once")
+def test_bounds_of_all_groups_hold_at_once(n_groups, rate):
+    generator, held = np.random.default_rng(0), []
+    sizes = unequal_sizes(generator, n_groups)
+    n_samples = 300 if n_groups < 400 else 100
+    for _ in range(n_samples):
+        rates = generator.normal(rate, 0.3 * min(rate, 1 - rate), n_groups)
+        rates = np.clip(rates, 0.001, 0.999)
+        y_pred, rows = counted(generator.binomial(sizes, rates), sizes)
+        report = cvar_fairness_report(None, y_pred, simultaneous=True, **rows)
+        report = report.sort_index()
+        sums = sizes * rates
+        true = rates - (sums.sum() - sums) / (sizes.sum() - sizes)
+        held.append(
+            [
+                (report["lower"].le(rates) & report["upper"].ge(rates)).all(),
+                report["difference_lower"].le(true).all()
+                and report["difference_upper"].ge(true).all(),
+            ]
+        )
+    error = np.sqrt(0.95 * 0.05 / n_samples)
+    assert (np.mean(held, axis=0) >= 0.95 - 2 * error).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("epsilon", [0.0, 0.05])
+@pytest.mark.parametrize("n_groups", [10, 100])
+@pytest.mark.promise("Flags keep their false discovery rate")
+def test_flags_keep_their_false_discovery_rate(n_groups, epsilon):
+    """A tenth is worse; of the others a third exceeds its others by epsilon."""
+    generator = np.random.default_rng(0)
+    sizes, shares = unequal_sizes(generator, n_groups), []
+    share, order = sizes / sizes.sum(), generator.permutation(n_groups)
+    worse, at, rest = np.split(order, [n_groups // 10, n_groups // 3])
+    rates = np.full(n_groups, 0.2)
+    rates[worse] += epsilon + 0.15
+    if epsilon:
+        rates[at] += epsilon * (1 - share[at])
+        rates[rest] += (0.2 - share @ rates) / share[rest].sum()
+        assert rates.min() > 0
+        others = (share @ rates - share * rates) / (1 - share)
+        assert (rates - others)[at] == pytest.approx(epsilon)
+    found = 0
+    for _ in range(200):
+        y_pred, rows = counted(generator.binomial(sizes, rates), sizes)
+        report = cvar_fairness_report(
+            None, y_pred, epsilon=epsilon, alternative="greater", **rows
+        )
+        flagged = report.index[report["adjusted_pvalue"] <= 0.05]
+        false = np.isin(flagged, np.concatenate([at, rest])).sum()
+        shares.append(false / max(len(flagged), 1))
+        found += len(flagged) - false
+    assert found > 0
+    error = np.std(shares) / np.sqrt(len(shares))
+    assert np.mean(shares) <= 0.05 + 2 * error
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["beta", "half or one", "weights"])
+def test_bounds_of_numbers_and_of_weighted_rows(kind):
+    """Approximate ones hold nearly as often as they state."""
+    generator, held = np.random.default_rng(0), []
+    sizes = np.minimum(unequal_sizes(generator, 40), 1000)
+    group = np.repeat(np.arange(40), sizes)
+    means = generator.uniform(0.02, 0.2, 40)
+    for _ in range(200):
+        weight = None
+        if kind == "beta":
+            shape = 2 * means[group]
+            true, numbers = means, generator.beta(shape, 2 - shape)
+        else:
+            hit = generator.random(len(group)) < means[group]
+            true, numbers = means, hit.astype(float)
+            if kind == "half or one":
+                true, numbers = 0.5 + means / 2, 0.5 + hit / 2
+            else:
+                weight = generator.lognormal(0, 0.5, len(group))
+        report = cvar_fairness_report(
+            None,
+            None,
+            quality=numbers,
+            sensitive_features=group,
+            simultaneous=True,
+            sample_weight=weight,
+        ).sort_index()
+        held.append((report["lower"].le(true) & report["upper"].ge(true)).all())
+    assert np.mean(held) >= 0.93
 
 
 @pytest.mark.slow

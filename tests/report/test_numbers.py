@@ -213,7 +213,8 @@ def test_group_rows(report, scored):
         assert row["selection_rate"] == pytest.approx(reference["rate"])
         assert row["lower"] == pytest.approx(reference["lower"])
         assert row["upper"] == pytest.approx(reference["upper"])
-        assert row["difference"] == pytest.approx(reference["difference"])
+        difference = reference["rate"] - reference["average"]
+        assert row["difference"] == pytest.approx(difference)
         assert row["base_rate"] == pytest.approx(true.mean())
         assert row["true_positive_rate"] == pytest.approx(predicted[true == 1].mean())
         assert row["false_positive_rate"] == pytest.approx(predicted[true == 0].mean())

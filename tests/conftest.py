@@ -48,6 +48,12 @@ def pytest_collection(session):
         gc.enable()
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file():
+    """Look for examples in docstrings of the library alone: tests have none."""
+    return [each for each in (yield) if type(each).__name__ != "DoctestModule"]
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup():
     """Draw the same numbers in every run, also where no seed is given."""

@@ -20,7 +20,7 @@ pq = pytest.importorskip("pyarrow.parquet", reason="needs the extra duckdb")
 pytest.importorskip("duckdb", reason="needs the extra duckdb")
 
 COMMAND = "--y-true y --y-score p --out out.json --format json --permutations 0"
-FEW = "--resamples 1 --min-group-size 1"
+FEW = "--resamples 1 --permutations 0 --min-group-size 1"
 
 
 def rows(y="01", p=("0.1", "0.4", "0.7"), sex="FFMM", sep=",", end="\n", n=24):

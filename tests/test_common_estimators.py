@@ -398,7 +398,7 @@ def test_containers_of_features(model, container, people, expected):
     assert_allclose(scores, expected, atol=1e-4)
 
 
-@one_of_each_class
+@each(CLASSES, {"ScoreRepairer"})  # all read groups by the same function
 @pytest.mark.parametrize(
     "container",
     [

@@ -73,7 +73,7 @@ def test_copies_of_a_person_add_nothing(metric):
     """A test of rows that stand three times is that of the rows."""
     true, score, decision, group, person = visits(80, 1)
     y_pred = prediction(metric, score, decision)
-    options = {"n_permutations": 199, "random_state": 0}
+    options = {"n_permutations": 99, "random_state": 0}
     once = permutation_test(metric, true, y_pred, sensitive_features=group, **options)
     three = np.repeat(np.arange(80), 3)
     copies = permutation_test(
@@ -84,7 +84,7 @@ def test_copies_of_a_person_add_nothing(metric):
         clusters=person[three],
         **options,
     )
-    assert abs(copies.pvalue - once.pvalue) <= 0.12
+    assert abs(copies.pvalue - once.pvalue) <= 0.15
     if metric not in (METRICS[1], calibration_gap):  # whose bins depend on rows
         assert copies.value == pytest.approx(once.value)
 

@@ -86,7 +86,10 @@ def test_whole_groups_are_the_best_subset(groups, alpha, kind):
 
 @pytest.mark.parametrize(
     "kind",
-    ["real", *(pytest.param(k, marks=pytest.mark.slow) for k in ("counts", "equal gaps"))],
+    [
+        "real",
+        *(pytest.param(k, marks=pytest.mark.slow) for k in ("counts", "equal gaps")),
+    ],
 )
 def test_knapsack_of_many_groups_is_close_below_its_relaxation(kind):
     generator = np.random.default_rng(0)

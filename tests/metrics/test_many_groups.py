@@ -81,7 +81,9 @@ def sustained(scores, gaps, epsilon):
 
 @pytest.mark.parametrize("multigroup", ["pairwise", "pooled"])
 @pytest.mark.parametrize("decimals", [2, 16])
-@pytest.mark.parametrize("n_groups", [2, 5, 13, pytest.param(64, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "n_groups", [2, 5, 13, pytest.param(64, marks=pytest.mark.slow)]
+)
 def test_values_are_the_definition_for_all_pairs(n_groups, decimals, multigroup):
     _, scores, groups = draw(n_groups, 400, n_groups, decimals)
     options = {"sensitive_features": groups, "multigroup": multigroup}
@@ -104,9 +106,7 @@ def test_values_are_the_definition_for_all_pairs(n_groups, decimals, multigroup)
         assert found == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.parametrize(
-    "n_groups", [70, pytest.param(1_000, marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("n_groups", [70, pytest.param(1_000, marks=pytest.mark.slow)])
 def test_values_that_need_no_pairs(n_groups):
     """The largest minus the smallest rate, mean or CDF."""
     y_true, scores, groups = draw(n_groups, 20 * n_groups)

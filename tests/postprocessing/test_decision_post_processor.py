@@ -101,7 +101,10 @@ def test_new_rows_have_a_smaller_difference(constraint, uses_group, n_classes):
         assert len(model.group_estimator_.classes_) == 3
 
 
-@pytest.mark.parametrize("constraint", CONSTRAINTS)
+@pytest.mark.parametrize(
+    "constraint",
+    [*CONSTRAINTS[::2], pytest.param(CONSTRAINTS[1], marks=pytest.mark.slow)],
+)
 def test_path_is_measured_by_the_definition(constraint):
     """Of the plain decisions nothing is fitted: only noise is taken out."""
     X, y, groups = people(2_000)

@@ -140,14 +140,16 @@ def counting():
 
     Other sizes from which on a table is counted in bins may be given by name.
     """
-    from skfair.report import FairnessReport, _inputs
+    from skfair.report import FairnessReport
 
     def make(**sizes):
         constants = {f"_{name.upper()}": size for name, size in sizes.items()}
 
         def few(name):
             def report(*rows, **given):
-                with mock.patch.multiple(_inputs, MANY_ROWS=1, **constants):
+                with mock.patch.multiple(
+                    "skfair.report._inputs", MANY_ROWS=1, **constants
+                ):
                     return getattr(FairnessReport, name)(*rows, **given)
 
             return report

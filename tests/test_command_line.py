@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 import skfair
-from skfair._cli._main import main
+from skfair.__main__ import main
 from skfair.groups import encode_groups
 from skfair.metrics import mcdp
 from skfair.report import FairnessReport

@@ -481,7 +481,7 @@ def test_progress_on_a_terminal(audit, monkeypatch):
     [
         ("table.csv", ";", "--sep ;", 0, "out.html"),
         ("table.csv", ";", "", 0, "out.html"),
-        ("table.csv", "|", "", 0, "out.html"),
+        pytest.param("table.csv", "|", "", 0, "out.html", marks=pytest.mark.slow),
         ("table.tsv", "\t", "", 0, "out.html"),
         ("table.csv", ",", "--encoding utf-99", 2, "unknown encoding"),
         ("table.xlsx", ",", "", 2, "table.xlsx cannot be read"),

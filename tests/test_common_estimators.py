@@ -832,7 +832,9 @@ def test_verbose_prints_what_is_done(model, people, capsys):
 # --- pipelines, searches and cross-validation
 
 
-in_strata = pytest.mark.parametrize("in_strata", [False, True])
+in_strata = pytest.mark.parametrize(
+    "in_strata", [pytest.param(False, marks=pytest.mark.slow), True]
+)
 
 
 def routed(name, people, in_strata):

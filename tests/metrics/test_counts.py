@@ -116,18 +116,17 @@ def both(evaluate, kind, *, strata=False, weight=None, seed=0, **options):
     )
 
 
-@pytest.mark.parametrize("weight", WEIGHTS)
-@pytest.mark.parametrize("strata", [False, True])
 @pytest.mark.parametrize("name", METRICS)
-def test_a_table_has_the_value_of_its_rows(name, strata, weight):
+def test_a_table_has_the_value_of_its_rows(name):
     """Whatever the strata and weights; without weights but for rounding of sums."""
     metric, kind = METRICS[name]
     if name == "mean score":
         metric = partial(metric, multistratum="weighted")
-    found, expected = both(metric, kind, strata=strata, weight=weight)
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
-    if weight is None and name in ("mcdp", "parity", "odds", "tpr", "abroca"):
-        assert found == expected or np.isnan(expected)
+    for strata, weight in product([False, True], WEIGHTS):
+        found, expected = both(metric, kind, strata=strata, weight=weight)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+        if weight is None and name in ("mcdp", "parity", "odds", "tpr", "abroca"):
+            assert found == expected or np.isnan(expected)
 
 
 BOUNDED = [

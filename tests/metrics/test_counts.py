@@ -148,7 +148,8 @@ def test_intervals_and_certificates_are_those_of_the_rows(name, weight):
     methods = ["band"]
     if weight is None and name not in ("mean score", "error"):
         methods += ["finite_sample", "anytime"]
-    for strata, method in product([False, True], methods):
+    for method in methods:
+        strata = weight is not None or method != "band"
         options = {"strata": strata, "weight": weight, "method": method}
         a, b = both(partial(confidence_interval, metric), kind, **options)
         ends = [[x.value, x.lower, x.upper] for x in (a, b)]
@@ -216,12 +217,12 @@ def test_permutations_deal_people(name, within):
 @pytest.mark.parametrize("name", DRAWN)
 def test_resamples_draw_people(name):
     metric, kind = DRAWN[name]
-    evaluate = partial(bootstrap_interval, metric, random_state=0, n_resamples=149)
+    evaluate = partial(bootstrap_interval, metric, random_state=0, n_resamples=99)
     a, b = both(evaluate, kind, **OPTIONS.get(name, {}))
     a, b = (x.distribution[~np.isnan(x.distribution)] for x in (a, b))
     spread = np.std(b)
     assert abs(a.mean() - b.mean()) <= spread / 2
-    assert 0.75 * spread <= np.std(a) <= 1.33 * spread
+    assert 0.7 * spread <= np.std(a) <= 1.43 * spread
 
 
 def test_published_table_has_the_pvalue_of_its_rows():

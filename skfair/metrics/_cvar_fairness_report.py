@@ -274,7 +274,7 @@ def tabulate_groups(
         lower, upper = means.value - down, means.value + up
     difference = means.value - reference.value
     down, up = distances_of_difference(means, reference, tail)
-    compared &= ~np.isnan(difference)
+    compared = compared & ~np.isnan(difference)
     pvalues, adjusted = np.full((2, len(compared)), np.nan)
     if baseline is None and epsilon == 0 and are_outcomes(statistic):
         pvalues[compared] = exact_pvalues(statistic, compared, alternative)

@@ -1,5 +1,6 @@
 """People who have several rows are permuted, drawn and counted whole."""
 
+import warnings
 from functools import partial
 
 import numpy as np
@@ -232,6 +233,36 @@ def test_group_metrics_count_people():
     for end in ("lower", "upper"):
         assert_allclose(clustered[end][rates], once[end][rates], atol=1e-12)
         assert_allclose(clustered[end], once[end], atol=0.15)
+
+
+def test_few_people_are_named_in_a_warning():
+    """Rows are many; what is drawn are the people."""
+    _, _, decision, _, person = visits(40, 20)
+    group = np.where(person < 9, "few", "many")
+    rows = {"sensitive_features": group, "n_resamples": 9, "random_state": 0}
+    message = "draws few people: 'few' has 9 people. .* fewer than 10 people"
+    parity = demographic_parity_difference
+    with pytest.warns(UserWarning, match=message):
+        bootstrap_interval(parity, None, decision, clusters=person, **rows)
+    rows |= {"control_features": np.where(person % 4 < 3, "u", "v")}
+    message = "'few' has 7 people in stratum 'u', 'few' has 2 people in stratum 'v'"
+    with pytest.warns(UserWarning, match=message):
+        bootstrap_interval(parity, None, decision, clusters=person, **rows)
+    rows["sensitive_features"] = np.where(person < 20, "few", "many")
+    del rows["control_features"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        bootstrap_interval(parity, None, decision, clusters=person, **rows)
+
+
+def test_group_metrics_draw_no_few_people():
+    true, _, decision, _, person = visits(40, 20)
+    rows = {"sensitive_features": np.where(person < 9, "few", "many")}
+    rows |= {"n_resamples": 9, "random_state": 0}
+    with pytest.warns(UserWarning, match="no interval for 'few'.* at least 10 people"):
+        table = group_metrics("f1_score", true, decision, clusters=person, **rows)
+    lower = table.to_frame()["lower"].to_numpy()
+    assert np.isnan(lower).tolist() == [True, False]
 
 
 def test_cross_validation_permutes_people():

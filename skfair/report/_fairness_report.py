@@ -122,6 +122,7 @@ class FairnessReport:
         control_features: Any = None,
         sample_weight: ArrayLike | None = None,
         counts: ArrayLike | None = None,
+        clusters: Any = None,
         threshold: float | None = None,
         pos_label: Any = None,
         scale: AnyScale = "probability",
@@ -151,6 +152,9 @@ dataframe or Groups, default=None
             Non-negative sample weights.
         counts : array-like of shape (n_samples,), default=None
             How many people each row stands for, as in `from_predictions`.
+        clusters : str, int or array-like of shape (n_samples,), default=None
+            Column of X with the person of each row, or these people, as in
+            `from_predictions`.
         threshold : float, default=None
             Smallest score that counts as a positive decision. By default decisions
             are those of the `predict` method of classifiers.
@@ -177,7 +181,7 @@ dataframe or Groups, default=None
         ValueError
             As `from_predictions`, and if X has no such column.
         """
-        columns = sensitive_features, control_features
+        columns = sensitive_features, control_features, clusters
         report = cls.from_predictions(
             y,
             sample_weight=sample_weight,
@@ -201,6 +205,7 @@ dataframe or Groups, default=None
         control_features: Any = None,
         sample_weight: ArrayLike | None = None,
         counts: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
         threshold: float | None = None,
         pos_label: Any = None,
         scale: AnyScale = "probability",
@@ -249,6 +254,11 @@ or Groups, default=None
         counts : array-like of shape (n_samples,), default=None
             How many people each row stands for, by default one: the report of a
             published table is that of its people. A weight is that of each of them.
+        clusters : array-like of shape (n_samples,), default=None
+            Person of each row, where people have several, of one group each: visits,
+            loans, months. People are permuted and drawn with all their rows, and
+            intervals count people. Sizes of groups, `min_group_size` among them, are
+            numbers of rows, and models have no interval of their difference.
         threshold : float, default=None
             Smallest score that counts as a positive decision; with ``scale="rank"`` the
             smallest rank. None is 0.5 of probabilities. Of ranks nothing is decided
@@ -325,6 +335,7 @@ or Groups, default=None
             pos_label=pos_label,
             sample_weight=sample_weight,
             counts=counts,
+            clusters=clusters,
             options=Options(
                 threshold=threshold,
                 scale=scale,
@@ -356,6 +367,7 @@ or Groups, default=None
         control_features: str | list[str] | None = None,
         sample_weight: str | None = None,
         counts: str | None = None,
+        clusters: str | None = None,
         pos_label: Any = None,
         scale: Scale = "probability",
         **options: Any,
@@ -391,6 +403,9 @@ or Groups, default=None
             Name of the column that says how many people each row stands for, as in
             `from_predictions`. The rows of a table with counts are read, however many
             they are.
+        clusters : str, default=None
+            Name of the column of the person of each row, as in `from_predictions`.
+            These rows, too, are read, however many they are.
         threshold : float, default=None
             Smallest score that counts as a positive decision, or smallest rank, as in
             `from_predictions`.
@@ -462,6 +477,7 @@ or Groups, default=None
             control_features=control_features,
             sample_weight=sample_weight,
             counts=counts,
+            clusters=clusters,
             pos_label=pos_label,
             options=Options(scale=scale, **options),
         )

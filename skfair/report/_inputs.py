@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 
-from skfair._rows import Rows
+from skfair._rows import Rows, check_clusters, distinct
 from skfair._utils._arrays import Bools, Floats, Integers
 from skfair._utils._columns import floats_in, names_columns, select_columns
 from skfair._utils._progress import Progress
@@ -26,6 +26,7 @@ from skfair._utils._response import (
 from skfair._utils._validation import (
     ROUNDING,
     ParameterError,
+    as_array,
     check_counts,
     check_length,
     check_numbers,
@@ -163,6 +164,32 @@ class Audit:
         """Count the rows of some entries."""
         return int(self.entry_rows[entries].sum())
 
+    @property
+    def pairs_models(self) -> bool:
+        """Whether models are compared row by row, of which each is another person."""
+        return self.rows.n is None and self.rows.cluster is None
+
+    def count_people(self, entries: Any) -> int | None:
+        """Count the people of some entries; None where each row is a person."""
+        if self.rows.cluster is None:
+            return None
+        return len(np.unique(self.rows.cluster[entries]))
+
+    def effective_size(self, entries: Any = slice(None)) -> float:
+        """Kish's effective number of rows, or of people, of some entries."""
+        return float(self.rows[entries].effective_sizes[0])
+
+    def squared_sums(self, values: Floats, parts: Integers) -> Floats:
+        """Estimate the square of the noise of the weighted sum of values in each part.
+
+        Values have mean 0. Those of one person are added before they are squared.
+        """
+        if self.rows.cluster is None:
+            return np.asarray(np.bincount(parts, self.entry_squares * values**2))
+        first, cells = distinct([parts, self.rows.cluster])
+        sums = np.bincount(cells, self.entry_weights * values)
+        return np.asarray(np.bincount(parts[first], sums**2))
+
     def at(self, entries: Any, *models: Model) -> Audit:
         """Restrict the audit to some entries and to models of these entries.
 
@@ -197,7 +224,12 @@ class Audit:
 
     @property
     def counts_are_drawn(self) -> bool:
-        """Whether counts are drawn, not rows, since there are many."""
+        """Whether counts are drawn, not rows, since there are many.
+
+        Rows of people who have several are drawn with these people.
+        """
+        if self.rows.cluster is not None:
+            return False
         return self.rows.n is not None or len(self.rows) >= MANY_ROWS
 
     @property
@@ -235,6 +267,7 @@ def make_audit(
     options: Options,
     control_features: Any = None,
     counts: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
 ) -> Audit:
     """Check and encode the arguments, without the rows of weight or count zero.
 
@@ -248,6 +281,7 @@ def make_audit(
         sample_weight=sample_weight,
         counts=counts,
         control_features=control_features,
+        clusters=clusters,
     )
     of_numbers = options.scale == "real"
     if of_numbers:
@@ -275,6 +309,12 @@ def make_audit(
     strata = None
     if control_features is not None:
         strata = resolve_strata(control_features, n_samples=n_samples)[positions]
+    if clusters is not None:
+        of_rows = as_array(clusters, "clusters", n_samples)[positions]
+        for name, groups in attributes.items():
+            named = replace(groups, names=(name,))
+            cluster = check_clusters(of_rows, named, strata, counts)
+        rows = replace(rows, cluster=cluster)
     audit = Audit(
         models=models,
         attributes=attributes,
@@ -540,14 +580,15 @@ def estimator_inputs(
     X: Any,
     sensitive_features: Any,
     control_features: Any,
+    clusters: Any,
     pos_label: Any,
     threshold: float | None,
     scale: str,
 ) -> Named:
     """Return the arguments of `from_predictions` that fitted estimators give.
 
-    They are scores and predictions by model, groups, strata and the positive class.
-    Decisions are those of `predict`, unless there is a threshold for the scores.
+    They are scores and predictions by model, groups, strata, people and the positive
+    class. Decisions are those of `predict`, unless there is a threshold for the scores.
     """
     if not isinstance(estimator, Mapping):
         estimator = {type(estimator).__name__: estimator}
@@ -580,6 +621,7 @@ def estimator_inputs(
         "y_pred": predictions or None,
         "sensitive_features": groups,
         "control_features": strata,
+        "clusters": columns_of_table(X, clusters, "clusters")[0],
         "pos_label": pos_label,
     }
 
@@ -650,22 +692,24 @@ def read_frame(
     control_features: Any,
     sample_weight: str | None,
     counts: str | None,
+    clusters: str | None,
     pos_label: Any,
     options: Options,
 ) -> list[Audit]:
-    """Read a table of few rows, or of counts, or count its rows for each model."""
+    """Read a table of few rows, of counts or people, or count its rows by model."""
     columns = {
         "y_true": y_true,
         "sensitive_features": names_of(sensitive_features),
         "control_features": control_names(control_features),
         "sample_weight": sample_weight,
         "counts": counts,
+        "clusters": clusters,
     }
     models = _columns_of_models(y_score, y_pred)
     table = _open(frame, columns, models)
     n_rows = int(_collected(table.select(nw.len().alias("n")))["n"][0])
     make = partial(make_audit, pos_label=pos_label, options=options)
-    if n_rows < MANY_ROWS or counts is not None:
+    if n_rows < MANY_ROWS or counts is not None or clusters is not None:
         return [_read_rows(table, columns, models, make)]
     audits = [
         _count_rows(table, columns, name, *models[name], n_rows, options, make)
@@ -709,7 +753,7 @@ def _open(frame: Any, columns: Named, models: _Models) -> Any:
     table: Any = None
     for score, predicted in models.values():
         named = {"y_score": score, "y_pred": predicted}
-        named |= {name: columns[name] for name in ("y_true", "counts")}
+        named |= {name: columns[name] for name in ("y_true", "counts", "clusters")}
         table = open_table(
             frame,
             columns["sensitive_features"],

@@ -334,6 +334,24 @@ def test_inequalities_need_independent_rows(method):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("correlation", [0, 0.5])
+def test_certificates_of_madd_subtract_no_noise_that_people_may_not_have(correlation):
+    """Rows of a person that differ have less noise in histograms than copies have."""
+    _, _, _, group, _ = visits(60, 20)
+    shift, many = 0.8 * (group == "b"), visits(200_000, 1, 1)
+    latent = np.log(many[1] / (1 - many[1])) + 0.8 * (many[3] == "b")
+    true = madd(None, 1 / (1 + np.exp(-latent)), sensitive_features=many[3])
+    covered = []
+    for seed in range(40):
+        _, score, _, _, person = visits(60, 20, seed, correlation)
+        shifted = 1 / (1 + np.exp(-np.log(score / (1 - score)) - shift))
+        rows = {"sensitive_features": group, "clusters": person}
+        interval = confidence_interval(madd, None, shifted, **rows)
+        covered.append(interval.lower <= true <= interval.upper)
+    assert np.mean(covered) >= 0.95
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("correlation", [0, 0.5, 1])
 def test_level_and_coverage(correlation):
     """At parity a test of level .05 rejects in about .05 of samples."""

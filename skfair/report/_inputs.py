@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import (
+    Callable,
+    Hashable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, TypeVar
@@ -66,6 +73,7 @@ from skfair.metrics._inputs import (
     tip_for_numbers,
 )
 from skfair.report._options import Options
+from skfair.report._repeats import PEOPLE, columns_of_people, tell_people
 from skfair.statistics._distributions import mid_ranks as mid_ranks
 from skfair.statistics._labels import encode_classes
 
@@ -125,7 +133,8 @@ class Audit:
     and attributes share. An entry is a row, or stands for people who are alike in
     groups, classes and weight, and nearly in score: `blur` is how far this may move
     MCDP(0), and ABCC and differences of means. Numbers have no classes.
-    `attributes` are the groups of each attribute, those that are too small included.
+    `attributes` are the groups of each attribute, those that are too small included;
+    `notes` say what looks odd in the data.
     """
 
     models: tuple[Model, ...]
@@ -134,6 +143,7 @@ class Audit:
     options: Options
     blur: tuple[float, float] = (0.0, 0.0)
     strata: Groups | None = None
+    notes: tuple[str, ...] = ()
 
     @cached_property
     def every(self) -> dict[str, Groups]:
@@ -678,6 +688,8 @@ def _common_classes(estimators: Mapping[Any, Any], scale: str) -> list[Any]:
     return classes
 
 
+#: Of more unused columns than this only those are read that are named as people.
+_MANY_COLUMNS = 12
 #: Columns of scores and of predictions of each model, by its name.
 _Models = dict[str, tuple[str | None, str | None]]
 
@@ -776,15 +788,37 @@ def _read_rows(
     columns = {name: of for name, of in columns.items() if of not in (None, [])}
     every = [str(name) for of in columns.values() for name in np.ravel(of)]
     every += [name for model in models.values() for name in model if name is not None]
-    rows = _collected(table.select(*dict.fromkeys(every))).to_pandas()
+    people = [] if {*columns} & {"counts", "clusters"} else _may_be_people(table, every)
+    rows = _collected(table.select(*dict.fromkeys(every), *people)).to_pandas()
     scores = {m: rows[s] for m, (s, _) in models.items() if s is not None}
     predicted = {m: rows[p] for m, (_, p) in models.items() if p is not None}
-    return make(
+    audit = make(
         y_score=scores or None,
         y_pred=predicted or None,
         **{"y_true": None, "sample_weight": None}
         | {name: rows[of] for name, of in columns.items()},
     )
+    if not people:
+        return audit
+    by = [*columns["sensitive_features"], *columns.get("control_features", [])]
+    codes = rows.groupby([*dict.fromkeys(by)], dropna=False, observed=True).ngroup()
+    found = columns_of_people(rows[people], codes.to_numpy())
+    notes = tell_people(found, len(rows), "clusters={!r}".format)
+    return replace(audit, notes=tuple(notes))
+
+
+def _may_be_people(table: Any, used: Sequence[str]) -> list[str]:
+    """Name unused columns of text or whole numbers, of many those named as people."""
+    schema = table.collect_schema()
+    kinds = nw.String, nw.Categorical, nw.Object
+    others = [
+        name
+        for name, kind in schema.items()
+        if name not in used and (kind.is_integer() or kind in kinds)
+    ]
+    if len(others) > _MANY_COLUMNS:
+        others = [name for name in others if PEOPLE.search(name)]
+    return others
 
 
 def _count_rows(

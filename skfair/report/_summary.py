@@ -116,9 +116,13 @@ def tell_left_out(
 
 def tell_notes(summary: Summary, notes: Sequence[str]) -> Summary:
     """Add what looks odd in the data to the notes on it."""
+    return {**summary, "settings": summary["settings"] | {"notes": _written(notes)}}
+
+
+def _written(notes: Sequence[str]) -> list[str]:
+    """Write notes as sentences of a page."""
     texts = [visible_text(note, 400) for note in notes]
-    texts = [f"{text[0].upper()}{text[1:]}" for text in texts]
-    return {**summary, "settings": summary["settings"] | {"notes": texts}}
+    return [f"{text[0].upper()}{text[1:]}" for text in texts]
 
 
 def tell_threshold(summary: Summary, threshold: float) -> Summary:
@@ -523,7 +527,7 @@ def _settings(audits: Sequence[Audit]) -> Summary:
         "counts_are_drawn": audit.counts_are_drawn,
         "blur": [max(audit.blur[i] for audit in audits) for i in (0, 1)],
         "left_out": None,
-        "notes": [],
+        "notes": _written(audits[0].notes),
         "calls": {
             key: measure.call_of(vars(options))
             for key, measure in MEASURES.items()

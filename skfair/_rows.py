@@ -617,7 +617,7 @@ def check_clusters(
             raise ValueError(
                 f"{name} must be the same in all rows of a cluster, since people are "
                 f"permuted and drawn with all their rows, got {both[0]} and {both[1]} "
-                f"in cluster {shown(labels[people[row]])}."
+                f"in cluster {shown(labels[people[row]])}; write one in all of them."
             )
     return people
 

@@ -263,7 +263,9 @@ default=None
     the value itself. It is cut at 0 and at the largest value seen. It is approximate:
     near parity, and for MADD in small groups, it covers the true value less often
     than its nominal level (``benchmarks/interval_coverage.py`` measures how often).
-    Use `permutation_test` there.
+    Use `permutation_test` there. Few people are the worst case: of groups at parity,
+    4, 10 and 20 people with 10 rows each beside 100 others, a 95 % interval excluded 0
+    in .24, .11 and .08 of 300 samples.
 
     Of a table, numbers of rows are drawn from the multinomial distribution that
     drawn rows give them, at a cost that depends on its distinct scores or bins, not on

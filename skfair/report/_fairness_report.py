@@ -80,17 +80,17 @@ class FairnessReport:
     Notes
     -----
     Numbers are those of `skfair.metrics` for the same rows and `random_state`; the page
-    lists the calls. From 50,000 rows on, p-values are those of draws of
-    counts, whose distribution is the same, in a time that hardly grows with the rows;
-    where more than 16,384 scores are distinct, close ones count as one for this. Rows
-    are counted by weight, too, of which close ones count as one where more than 32 are
-    distinct, and scores are joined to 16,384 cells of score and weight. Up to ten
-    groups are compared in pairs. Each of more than ten groups is compared with
+    lists the calls. From 50,000 rows on, p-values are, without `clusters`, those of
+    draws of counts, whose distribution is the same, in a time that hardly grows with
+    the rows; where more than 16,384 scores are distinct, close ones count as one for
+    this. Rows are counted by weight, too, of which close ones count as one where more
+    than 32 are distinct, and scores are joined to 16,384 cells of score and weight. Up
+    to ten groups are compared in pairs. Each of more than ten groups is compared with
     everyone (``multigroup="pooled"``), and MADD and the calibration gap are left out
     unless `metrics` names them. DCP of more than 64 groups has no interval and no test.
     For the p-values of equalized odds and DCP, groups are permuted among the rows of
-    each true label. Undefined metrics are None in the summary and nan in the frame;
-    the report says why, without a warning.
+    each true label. Undefined metrics are None in the summary and nan in the frame; the
+    report says why, without a warning.
 
     Examples
     --------
@@ -324,7 +324,8 @@ or Groups, default=None
         ValueError
             On no rows, lengths that differ, scores outside [0, 1], or that are not
             finite with ``scale="rank"``, counts that are no whole numbers, text labels
-            without `pos_label`, missing groups, and parameters out of range.
+            without `pos_label`, missing groups, people who are missing, have several
+            groups or stand beside counts, and parameters out of range.
         """
         audit = make_audit(
             y_true=y_true,
@@ -512,7 +513,8 @@ default="metrics"
             ``value``, ``lower``, ``upper``, and the difference to the first model.
 
             Or with a row for each model, attribute and group: ``model``,
-            ``attribute``, ``group``, and the rates and the quality of its predictions,
+            ``attribute``, ``group``, ``n`` rows, with `clusters` ``n_people``, and the
+            rates and the quality of its predictions,
             ``score_excess`` (mean score minus share of positives) and
             ``calibration_error`` among them; of numbers ``mean_prediction``,
             ``mean_error`` and ``mean_absolute_error`` with their intervals, and ``r2``.

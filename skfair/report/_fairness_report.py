@@ -122,7 +122,7 @@ class FairnessReport:
         control_features: Any = None,
         sample_weight: ArrayLike | None = None,
         counts: ArrayLike | None = None,
-        clusters: Any = None,
+        clusters: str | int | ArrayLike | None = None,
         threshold: float | None = None,
         pos_label: Any = None,
         scale: AnyScale = "probability",

@@ -327,7 +327,9 @@ def _some(labels: Collection[str]) -> str:
 def repeated(rows: Any, groups: Sequence[str]) -> Iterator[str]:
     """Say which columns may name people who have several rows, or have them twice."""
     if rows.others:
-        codes = rows.frame.groupby([*groups], dropna=False).ngroup().to_numpy()
+        codes = (
+            rows.frame.groupby([*groups], sort=False, dropna=False).ngroup().to_numpy()
+        )
         found = columns_of_people(rows.frame[rows.others], codes)
         yield from tell_people(
             found, len(codes), lambda name: f"--cluster {shlex.quote(name)}"

@@ -801,7 +801,10 @@ def _read_rows(
     if not people:
         return audit
     by = [*columns["sensitive_features"], *columns.get("control_features", [])]
-    codes = rows.groupby([*dict.fromkeys(by)], dropna=False, observed=True).ngroup()
+    by_group = rows.groupby(
+        [*dict.fromkeys(by)], sort=False, dropna=False, observed=True
+    )
+    codes = by_group.ngroup()
     found = columns_of_people(rows[people], codes.to_numpy())
     notes = tell_people(found, len(rows), "clusters={!r}".format)
     return replace(audit, notes=tuple(notes))
@@ -810,7 +813,7 @@ def _read_rows(
 def _may_be_people(table: Any, used: Sequence[str]) -> list[str]:
     """Name unused columns of text or whole numbers, of many those named as people."""
     schema = table.collect_schema()
-    kinds = nw.String, nw.Categorical, nw.Object
+    kinds = nw.String, nw.Categorical
     others = [
         name
         for name, kind in schema.items()

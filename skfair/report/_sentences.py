@@ -467,12 +467,10 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "Which groups differ from the rest is not tested of weighted rows.",
     ),
     "people": (
-        "The {rows} are those of {n} people: people, not rows, were shuffled for "
-        "p-values and counted for intervals. Values, and sizes that say so, are those "
-        "of rows.",
+        "The {rows} are those of {n} people: people, not rows, were {done}. Values are "
+        "those of rows.",
         "The 1,200 rows are those of 60 people: people, not rows, were shuffled for "
-        "p-values and counted for intervals. Values, and sizes that say so, are those "
-        "of rows.",
+        "p-values and counted for intervals. Values are those of rows.",
     ),
     "no tests": (
         "No test was made, so that intervals alone say how much may be noise.",

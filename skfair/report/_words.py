@@ -585,7 +585,9 @@ def cautions(summary: Summary) -> Iterator[str]:
         yield say("several attributes")
     if (n_people := settings["n_people"]) is not None:
         rows = counted(summary["n_rows"], "row")
-        yield say("people", rows=rows, n=whole(n_people))
+        done = "shuffled for p-values and " if settings["n_permutations"] else ""
+        done += "counted for intervals"
+        yield say("people", rows=rows, n=whole(n_people), done=done)
         if settings["decides"] and summary["positive"] is not None:
             yield say("untested groups", rows="people with several rows")
     if settings["sample_weight"]:

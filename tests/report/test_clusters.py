@@ -365,7 +365,7 @@ def test_level():
     """Tests of a report keep their level; without people they reject far too often."""
     options = {**QUICK, "metrics": FEW, "n_resamples": 2, "min_group_size": 5}
     small = {clusters: [] for clusters in ("patient", None)}
-    for seed in range(150):
+    for seed in range(100):
         table = visits(40, 10, seed)
         for clusters, found in small.items():
             report = FairnessReport.from_frame(

@@ -666,7 +666,7 @@ def sample_rows(
     X: Any,
     counts: Mapping[Any, int] | pd.Series,
     *,
-    sensitive_features: Any,
+    sensitive_features: ArrayLike | None,
     random_state: int | np.random.RandomState | None = None,
 ) -> Any:
     """Draw a given number of rows of each group, without replacement.

@@ -123,7 +123,7 @@ class Rows:
         return len(self.groups.codes)
 
     def __getitem__(self, index: Any) -> Self:
-        """Entries at some positions, or where a mask is True."""
+        """Return the entries at some positions, or where a mask is True."""
         if isinstance(index, np.ndarray) and index.dtype == bool:
             index = np.flatnonzero(index)  # a mask is read again for each column
         columns = {
@@ -191,7 +191,7 @@ class Rows:
         return np.where((codes < 0) | (self.strata.codes < 0), -1, cells)
 
     def that_count(self) -> Integers:
-        """Positions of entries that have a group, a stratum and a weight above zero."""
+        """Return positions of entries with a group, a stratum and a weight above 0."""
         counts, weight = self.cells >= 0, self.weight
         if self.each is not None:
             weight = self.each
@@ -200,7 +200,7 @@ class Rows:
         return np.flatnonzero(counts)
 
     def grouped(self) -> Self:
-        """Entries that have a group, and stand for somebody."""
+        """Return the entries that have a group, and stand for somebody."""
         counts = self.groups.codes >= 0
         if self.mass is not None:
             counts &= self.mass > 0
@@ -280,7 +280,7 @@ class Rows:
         return np.asarray(counts.reshape(-1, n_classes).astype(np.intp))
 
     def ordered(self) -> Self:
-        """Entries in the order of `y_pred`, which statistics of scores need."""
+        """Return entries in the order of `y_pred`, which statistics of scores need."""
         if self.is_ordered:
             return self
         return self[np.argsort(self.y_pred, kind="stable")]
@@ -357,7 +357,7 @@ class Rows:
         return self._changed(n=n, weight=weight, squares=squares)
 
     def _changed(self, **columns: Any) -> Self:
-        """Return rows that share all other columns, and what is known of these."""
+        """Return rows with some columns replaced, keeping what is known of others."""
         changed = object.__new__(type(self))
         kept = _SHARED if "groups" in columns else _SHARED + _SHARED_BY_GROUPS
         for name in (*self.__dataclass_fields__, *kept):
@@ -458,7 +458,7 @@ class Rows:
         return _factorize(keys)[0]
 
     def draw(self, generator: np.random.Generator) -> Integers:
-        """Positions of people that are drawn in each group, and within each stratum."""
+        """Draw people with replacement within each group and stratum."""
         order, starts, sizes = self._of_each_cell
         drawn: Integers = order[starts + generator.integers(sizes)]
         return drawn
@@ -640,7 +640,7 @@ def _factorize(values: Any) -> tuple[Integers, list[Any]]:
 def _with_numbers(
     rows: Rows, sample_weight: ArrayLike | None, counts: ArrayLike | None
 ) -> Rows:
-    """Add checked weights, each that of a person, and numbers of people to rows."""
+    """Add checked weights and numbers of people to rows."""
     n, each = check_counts(counts, len(rows)), check_weights(sample_weight, len(rows))
     groups = rows.groups
     if n is not None and not n.all():

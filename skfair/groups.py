@@ -737,7 +737,7 @@ def _with_plain_labels(
 
 
 def _is_missing(label: Any) -> bool:
-    """Whether a label is missing, or a part of it."""
+    """Return whether a label is missing, or a part of it."""
     return any(map(pd.isna, label if isinstance(label, tuple) else (label,)))
 
 
@@ -920,7 +920,7 @@ def intersect(
 
 
 def _pairs_of_absent(first: Integers, second: Integers) -> Integers:
-    """Find the numbers of all pairs of labels of two columns of which one has no rows.
+    """Find pairs of labels of two columns of which one has no rows.
 
     Given are the rows of each label; the second label counts up first.
     """
@@ -1022,7 +1022,7 @@ def sort_labels(labels: Iterable[Hashable]) -> list[Any]:
 
 
 def _type_and_text(label: Any) -> tuple[str, str]:
-    """Order labels of types that do not compare; dates are in order with times."""
+    """Return a sort key for labels whose types do not compare."""
     kind = "date" if isinstance(label, date) else type(label).__name__
     return kind, str(label)
 

@@ -25,7 +25,7 @@ TAKES_ANY = " With --scale rank scores may be any finite numbers."
 
 
 def kinds_of(args: Namespace) -> dict[str, str]:
-    """Say what the columns that options name are read as, a number, label or group.
+    """Say which columns are read as numbers, which as labels or groups.
 
     A column with several uses is a number or a label if that is one of them.
     """
@@ -43,7 +43,7 @@ def kinds_of(args: Namespace) -> dict[str, str]:
 
 
 def join_names(args: Namespace, name: str) -> None:
-    """Join what was taken for several names, if a column has a name with commas."""
+    """Join names that a comma has split, if a column has a name with commas."""
     parts = [part.strip() for part in name.split(",") if part.strip()]
     for parameter in COLUMNS if len(parts) > 1 else ():
         given = getattr(args, parameter)
@@ -71,7 +71,7 @@ def text_of(value: Any, missing: Sequence[str] = ()) -> str | None:
 
 
 def numbers_of(column: Any, args: Namespace, faults: Faults) -> Any:
-    """Return a column as numbers; tell cells that are none, and what reads them."""
+    """Return a column as numbers; report cells that are not numbers."""
     is_number = pd.api.types.is_numeric_dtype(column)
     if is_number and not pd.api.types.is_bool_dtype(column):
         return column.astype("float64")

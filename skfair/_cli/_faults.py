@@ -27,7 +27,7 @@ def option_of(parameter: str) -> str:
 
 
 class Faults:
-    """Collects faults, and changes the options so that what follows can be checked.
+    """Collects faults, and corrects the options so that the rest can be checked.
 
     `notes` are texts on what is done, and is no fault.
     """

@@ -53,7 +53,7 @@ class DCPDisplay(Display):
     name: str | None = None
 
     def _size(self) -> tuple[float, float]:
-        """Check what is drawn, and return the size of the figure."""
+        """Check the figures to draw, and return the size of the figure."""
         max_groups = check_integer("max_groups", self.max_groups, 1)
         if np.isnan(self.result.upper):
             raise ValueError(

@@ -153,7 +153,7 @@ def make_biased_classification(
 
 
 def _log_odds(rates: Values, shares: Values, codes: dict[str, Any]) -> Any:
-    """Log-odds of y = 1 per row; 0 where no attribute has rates."""
+    """Return the log-odds of y = 1 per row; 0 where no attribute has rates."""
     if not rates:
         return np.zeros(len(next(iter(codes.values()))))
     levels = {name: shares[name] @ logit(rate) for name, rate in rates.items()}
@@ -170,7 +170,7 @@ def _in_order_of_labels(
     default: float,
     limits: tuple[float, float],
 ) -> Values:
-    """Values in the order of the labels, for each attribute of the setting."""
+    """Return values in the order of the labels, for each attribute of the setting."""
     values: Values = {}
     _check_nested(argument, {} if setting is None else setting)
     for name, numbers in (setting or {}).items():

@@ -194,7 +194,7 @@ or Groups, default=None
     def _update_mean(
         self, loss: PenalisedLoss, log_odds: Floats, weights: Floats
     ) -> Floats:
-        """Return the running mean of the penalty's gradient, with that of now."""
+        """Return the running mean of the gradients of the penalty."""
         if np.ptp(log_odds) == 0:  # a fit begins; equal scores have no gap
             self._mean_gradient, self._n_trees = np.zeros(len(log_odds)), 0
             return self._mean_gradient
@@ -209,7 +209,7 @@ or Groups, default=None
     def _penalty_gradient(
         self, loss: PenalisedLoss, log_odds: Floats, weights: Floats
     ) -> Floats:
-        """Gradient of the penalty in the log-odds, for a weight of one."""
+        """Return the gradient of the penalty in the log-odds, for a weight of one."""
         rows, shares, strata, probabilities = self._parts
         part_weights = weights[rows] * shares
         loss = loss.rescaled(log_odds[rows], part_weights, strata)

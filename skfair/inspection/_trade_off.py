@@ -298,7 +298,7 @@ class TradeOffDisplay(Display):
 def _find_rule(
     search: Any, rule: FairestWithin | BestUnder | None, **arguments: Any
 ) -> FairestWithin | BestUnder | None:
-    """Return the given rule, or that of the search unless arguments replace it."""
+    """Return the given rule, or the rule of the search."""
     taken = {name: value for name, value in arguments.items() if value is not None}
     if rule is None:
         refit = getattr(search, "refit", None)
@@ -342,7 +342,7 @@ def _finite_candidates(
 
 
 def _params_of(results: CVResults, best_index: Any) -> dict[str, Any] | None:
-    """Parameters of the candidate at `best_index`, None if the results have none."""
+    """Return the parameters of the candidate at `best_index`, if known."""
     if best_index is None:
         return None
     n_candidates = len(results["params"]) if "params" in results else 0
@@ -351,7 +351,7 @@ def _params_of(results: CVResults, best_index: Any) -> dict[str, Any] | None:
 
 
 def _params_lines(params: Mapping[str, Any]) -> list[str]:
-    """List parameters, one a line, without the path to their estimator if unique."""
+    """List parameters on lines, without the path to their estimator if unique."""
     short = [name.rpartition("__")[2] for name in params]
     names = short if len(set(short)) == len(short) else list(params)
     values = [

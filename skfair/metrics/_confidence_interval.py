@@ -33,7 +33,7 @@ from skfair.statistics._cells import round_to_edges
 
 
 def bounded_metric(metric: Any, **options: Any) -> Metric:
-    """Turn what users pass into a metric whose noise can be bounded, or raise."""
+    """Turn a metric as users pass it into one with bounded noise, or raise."""
     found = as_metric(metric, **options)
     if not found.bounded:
         names = ", ".join(kind.name for kind in METRICS.values() if kind.bounded)
@@ -260,7 +260,7 @@ def compare_rows(
     method: Method,
     rows: Rows,
 ) -> Comparisons:
-    """Find what a metric compares, and quantiles of the noise, of rows."""
+    """Compare groups of rows by a metric, with quantiles of the noise."""
     if method != "band" and rows.weight is not None:
         raise ValueError(
             f"sample_weight must be None with method={method!r}, whose bounds are for "
@@ -331,7 +331,7 @@ def join(parts: list[Comparisons], weights: list[float] | None) -> Comparisons:
         )
 
     def mean_of(bound: Callable[[Comparisons, float], float]) -> Callable[..., float]:
-        """Mean of the bounds of strata, each at its share of the level."""
+        """Return the mean of the bounds of strata, each at its share of the level."""
         return lambda level: float(
             np.average([bound(p, level / len(parts)) for p in parts], weights=weights)
         )
@@ -342,7 +342,7 @@ def join(parts: list[Comparisons], weights: list[float] | None) -> Comparisons:
 
 
 def lower_bound(comparisons: Comparisons, tail: float) -> float:
-    """Bound that the true disparity is below with at most a given probability."""
+    """Return the lower confidence bound of the true disparity."""
     if math.isnan(comparisons.value):
         return math.nan
     bound = comparisons.low(tail / comparisons.n_comparisons)
@@ -350,7 +350,7 @@ def lower_bound(comparisons: Comparisons, tail: float) -> float:
 
 
 def upper_bound(comparisons: Comparisons, tail: float) -> float:
-    """Bound that the true disparity exceeds with at most a given probability.
+    """Return bound that the true disparity exceeds with at most a given probability.
 
     It is at least the value, which noise makes larger than the true disparity.
     """
@@ -506,7 +506,7 @@ default=None
 
 
 def least_level(excess: Callable[[float], float]) -> float:
-    """Smallest probability at which a decreasing function is at most 0, or 1."""
+    """Return smallest probability at which a decreasing function is at most 0, or 1."""
 
     def by_logarithm(logarithm: float) -> float:
         return excess(math.exp(logarithm))

@@ -215,7 +215,7 @@ class GapOfDistributions(MetricOfScores):
 def with_fixed_ends(
     gaps: MeasuredGaps, above: Quantiles, below: Quantiles
 ) -> Comparisons:
-    """Comparisons whose bounds are the values plus and minus fixed distances."""
+    """Return comparisons whose bounds are the values plus and minus fixed distances."""
 
     def largest(offsets: Any) -> float:
         added = np.broadcast_to(offsets, len(gaps.pairs))

@@ -300,7 +300,7 @@ def tabulate_ratios(
     min_share: float,
     level: float,
 ) -> pd.DataFrame:
-    """Table of rates, ratios and intervals of the groups of an attribute."""
+    """Return the table of rates, ratios and intervals of the groups of an attribute."""
     totals, rates = statistic.totals, statistic.means
     shares = totals / max(totals.sum(), 1e-300)
     compared = _compared_groups(statistic, min_share)
@@ -337,7 +337,7 @@ def tabulate_ratios(
 
 
 def _compared_groups(statistic: Rows, min_share: float) -> Bools:
-    """Whether each group is large enough to be compared."""
+    """Return whether each group is large enough to be compared."""
     shares = statistic.totals / max(statistic.totals.sum(), 1e-300)
     large = statistic.counts >= max(statistic.min_group_size, 1)
     return np.asarray(large & (shares >= min_share))
@@ -357,7 +357,7 @@ def _warn(name: str, statistic: Rows, min_share: float) -> None:
 
 
 def _intervals(rates: Floats, sizes: Floats, level: float) -> tuple[Floats, Floats]:
-    """Interval of each true rate over the highest true rate.
+    """Return the interval of each true rate over the highest true rate.
 
     The true ratio is the least over all groups of the ratio to that group. Of lower
     ends the least one holds if that of the truly highest group does; of upper ends all

@@ -129,7 +129,7 @@ def _histograms(
 
 
 def cdfs_at(groups: Sequence[Any]) -> Callable[[Floats], Floats]:
-    """CDF of groups, given by their scores and weights, as a function of scores."""
+    """Return the CDFs of groups as a function of scores."""
     cdfs = [
         (scores, np.concatenate([[0], np.cumsum(weights)]))
         for scores, weights in groups
@@ -146,7 +146,7 @@ def cdfs_at(groups: Sequence[Any]) -> Callable[[Floats], Floats]:
 
 
 def least_differences(gaps: Floats, deviations: Floats) -> tuple[Floats, Floats]:
-    """Estimate absolute differences such that none is too large on average, and slopes.
+    """Estimate absolute differences, none too large on average, and slopes.
 
     Half of the rows tell the sign of a difference, the other half the difference with
     that sign; this is the mean over all halves, of normal noise.
@@ -231,14 +231,14 @@ def _compare_histograms(
 
 @cache
 def _noisy_values() -> tuple[Floats, Floats]:
-    """Mean and standard deviation of |x + N|, N standard normal, by tabulated x."""
+    """Return mean and standard deviation of |x + N|, by tabulated x."""
     density = np.exp(-(_RATIOS**2) / 2) * math.sqrt(2 / math.pi)
     means = density + _RATIOS * (1 - 2 * ndtr(-_RATIOS))
     return means, np.sqrt(1 + _RATIOS**2 - means**2)
 
 
 def _without_noise(histograms: Histograms, quantile: float) -> Floats:
-    """Largest x for which a value is not below S E|x / S + N| by more than noise.
+    """Return the largest x that S E|x / S + N| plus noise allows.
 
     That is the quantile of normal noise, with the standard deviation of |x / S + N|.
     """

@@ -82,7 +82,7 @@ def margins(
     confidence_level: float,
     generator: np.random.RandomState,
 ) -> Floats:
-    """How much the bounds of the measure may be too narrow, for each odds ratio.
+    """Return how much too narrow the bounds may be, for each odds ratio.
 
     Noise is as wide as Student's where a group has few rows. Of few kinds of rows, such
     as labels, it is also at least that of as many rows of each cell that are like
@@ -114,7 +114,7 @@ def margins(
 
 
 def _least_freedom(cells: DenseCells) -> float:
-    """Degrees of freedom of the mean of the group whose rows are fewest, by Welch."""
+    """Return Welch's degrees of freedom of the smallest group's mean."""
     masses, squares = (each.sum(axis=-1) for each in (cells.masses, cells.squares))
     counts = quotients(masses**2, squares)
     freedom = []
@@ -127,7 +127,7 @@ def _least_freedom(cells: DenseCells) -> float:
 
 
 def _like_everyone(cells: DenseCells) -> Floats:
-    """Squared weights by kind, if the kinds of a part were those of everyone there."""
+    """Return squared weights by kind, if a part had everyone's kinds."""
     squares = np.zeros_like(cells.squares)
     everyone = cells.masses.sum(axis=(0, 1))
     for part in np.unique(cells.compared_within):
@@ -140,7 +140,7 @@ def _like_everyone(cells: DenseCells) -> Floats:
 def _largest_error(
     kind: Kind, errors: Rates, pair: Pair, widths: Any, generator: Any
 ) -> Floats:
-    """By how much the bounds of the measure of a gap are too narrow, for each draw."""
+    """Return how much too narrow the bounds of a gap are, for each draw."""
     low, up = errors.gap(pair)
     down = -low
     if kind == "mean":
@@ -155,7 +155,7 @@ def _largest_error(
 
 
 def _with_bridges(errors: Floats, generator: Any) -> Floats:
-    """Draw the largest error from each threshold to the next: that of a bridge."""
+    """Draw the largest error between thresholds as that of a Brownian bridge."""
     steps = np.diff(errors, axis=-1, append=0)
     variance = np.mean(steps**2, axis=0)
     logs = generator.standard_exponential(steps.shape, dtype=steps.dtype)
@@ -180,7 +180,7 @@ def _draw(
 def _noise_of_rates(
     rows: ProxyRows, cells: DenseCells, noise: Noise, odds_ratio: float
 ) -> Rates:
-    """Draw true bounds of the rates minus those found, and the noise of everyone's.
+    """Draw the noise of the bounds of rates, and of everyone's rates.
 
     Of lower bounds it is the least that it may be, of upper bounds the most. The shape
     is (n_groups, n_draws, n_points).
@@ -213,7 +213,7 @@ def _noise_of_rates(
 def _noise_of_ends(
     rows: ProxyRows, cells: DenseCells, noise: Noise, group: int, odds_ratio: float
 ) -> tuple[list[Floats], list[Floats]]:
-    """Noise of the least and the most of a group's mass, in numerator and rest."""
+    """Return the noise of the least and largest mass of a group."""
 
     def of_part(part: int) -> list[Floats]:
         return [
@@ -233,7 +233,7 @@ def _noise_of_ends(
 
 
 def _noise_of_ratio(x: Floats, y: Floats, of_x: Floats, of_y: Floats) -> Floats:
-    """Noise of x / (x + y) to first order."""
+    """Return the noise of x / (x + y) to first order."""
     total = x + y
     rate = np.divide(x, total, out=np.zeros_like(total), where=total > 0)
     scale = np.divide(1, total, out=np.zeros_like(total), where=total > 0)
@@ -250,7 +250,7 @@ def _noise_of_end(
     odds_ratio: float,
     end: int,
 ) -> Floats:
-    """Noise of the least (-1) or the most (1) of a group's mass in a part of the rows.
+    """Return the noise of the least (-1) or largest (1) mass of a group.
 
     Of each cell with a known share this is the smaller of two linear functions for the
     most, and the larger for the least. Where they are nearly equal, either may be the
@@ -318,7 +318,7 @@ def compare_known_rows(rows: ProxyRows) -> tuple[Bools, float]:
 
 
 def _parts_by_score(cells: Integers, scores: Floats) -> Integers:
-    """Quarter of its cell in which each score is."""
+    """Return the quarter of its cell in which each score is."""
     order = np.lexsort((scores, cells))
     sizes = np.bincount(cells)
     starts = np.cumsum(sizes) - sizes
@@ -330,7 +330,7 @@ def _parts_by_score(cells: Integers, scores: Floats) -> Integers:
 def _separation(
     rows: ProxyRows, cells: Integers, groups: Codes, parts: Integers, n_parts: int
 ) -> Floats:
-    """Least odds ratio between exact intervals of known shares and probabilities.
+    """Return the least odds ratio between known shares and probabilities.
 
     It is 1 where the interval holds the probability; all intervals hold together with
     the probability 0.95.
@@ -350,7 +350,7 @@ def _separation(
 
 
 def _odds(probability: Floats) -> Floats:
-    """Odds of a probability."""
+    """Return the odds of a probability."""
     return probability / (1 - probability)
 
 
@@ -787,7 +787,7 @@ def _bounds(
     *,
     widened: bool = True,
 ) -> tuple[float, float]:
-    """Bounds of a metric, widened by what rounding may have taken from them."""
+    """Return bounds of a metric, widened by rounding."""
     rates = cells.rates(odds_ratio, widened=widened)
     lower, upper = measure(kind, rates, pairs, cells.widths)
     return min(lower, 1.0), min(upper, 1.0)
@@ -834,7 +834,7 @@ def _read_scores(
     kind: Kind,
     arguments: dict[str, Any],
 ) -> ProxyRows:
-    """Rows with a score each, or of decisions with 0 and 1."""
+    """Return the rows with a score each, or of decisions with 0 and 1."""
     if kind == "mean":
         options = {"threshold": None, "pos_label": None, **options}
         read: Any = partial(parity_outcomes, **options)
@@ -855,7 +855,7 @@ def _read_scores(
 def _table_in_place(
     y_true: Any, y_score: Any, arguments: dict[str, Any]
 ) -> tuple[Rows | None, dict[str, Any]]:
-    """Return the table in place of rows, if it is one, and the other arguments."""
+    """Return the table that stands for rows, and the other arguments."""
     by_row = ("cells", "sensitive_features", "sample_weight")
     columns = {name: arguments[name] for name in by_row}
     table = rows_of_table(y_score, y_true=y_true, **columns)
@@ -868,7 +868,7 @@ def _table_in_place(
 def _label_pairs_by_cell(
     y_true: Any, y_pred: Any, arguments: dict[str, Any]
 ) -> tuple[ProxyRows, int]:
-    """Rows whose value is the position of true and predicted label, and the classes."""
+    """Return rows by cell with the pair of true and predicted label."""
     table, arguments = _table_in_place(y_true, y_pred, arguments)
     if table is not None:
         kinds, classes = encode_label_pairs(table.y_true, table.y_pred)
@@ -881,7 +881,7 @@ def _label_pairs_by_cell(
 def _split_labels(
     n_classes: int, true: Integers, masses: Floats
 ) -> tuple[Floats, Floats]:
-    """Masses of each true and predicted class, and of others of that true class.
+    """Return masses of each true and predicted class, and of others of that true class.
 
     Of two predicted classes the second one stands for both.
     """
@@ -893,7 +893,7 @@ def _split_labels(
 
 
 def _warn_if_undefined(rows: ProxyRows) -> bool:
-    """Whether fewer than two groups have rows; if so, the user is warned."""
+    """Warn if fewer than two groups have rows, and return whether that is so."""
     masses = rows.masses_of_groups()
     absent = [label for label, m in zip(rows.labels, masses, strict=True) if m <= 0]
     reason = None
@@ -921,7 +921,7 @@ def _warn_if_refuted(rows: ProxyRows) -> float:
 
 
 def _at_points(cells: ScoreCells | DenseCells) -> DenseCells:
-    """Masses of cells at quantiles of the scores, if there are more scores.
+    """Return the masses of cells at quantiles of the scores, if there are more scores.
 
     All scores of an entry lie on the same side of each of these thresholds.
     """

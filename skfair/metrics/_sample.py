@@ -17,7 +17,7 @@ from skfair.metrics._metric import Metric
 
 
 class Part(NamedTuple):
-    """Checked rows of one stratum and class, with the groups that are compared."""
+    """Rows of one stratum and class, with the groups to compare."""
 
     rows: Rows
     #: Total weight of the rows of the stratum.
@@ -63,16 +63,16 @@ class Sample:
 
     @cached_property
     def collected(self) -> list[Any]:
-        """What the metric collects of all parts."""
+        """Tables of all parts, as the metric collects them."""
         return [self.metric.collect(part.rows) for part in self.parts]
 
     @property
     def statistics(self) -> list[Any]:
-        """What is collected, on the scale on which groups are compared."""
+        """Collected tables, on the scale on which groups are compared."""
         return [*map(self.metric.scaled, self.collected)]
 
     def of_metric(self, metric: Metric) -> Self:
-        """Return the same draw for another metric; what both collect is shared."""
+        """Return the same draw for another metric, sharing what both collect."""
         other = replace(self, metric=metric)
         if metric.compares_distributions == self.metric.compares_distributions:
             other.__dict__["collected"] = self.collected

@@ -138,7 +138,7 @@ class GroupScorer(_Scorer):  # type: ignore[misc]
     def _metric_options(
         self, estimator: Any, X: Any, y_true: Any, routed: dict[str, Any]
     ) -> dict[str, Any]:
-        """Keywords of the metric that depend on the estimator and on the rows."""
+        """Return keywords of the metric that depend on estimator and rows."""
         return {}
 
     def get_metadata_routing(self) -> Any:
@@ -239,7 +239,7 @@ class FairnessScorer(GroupScorer):
         return self  # told by `_metric_options`
 
     def _get_pos_label(self) -> Any:
-        """Class whose scores are taken, where the user or the metric says so."""
+        """Return class whose scores are taken, where the user or the metric says so."""
         default = self._made.options.get("pos_label")
         return self._kwargs.get("pos_label", default)
 
@@ -557,7 +557,7 @@ def get_fairness_scorer_names() -> list[str]:
 
 
 def _in_array(selector: Any, estimator: Any, X: Any) -> Any:
-    """Positions in an array of the columns that the estimator knows by name.
+    """Return the positions in an array of the columns that the estimator knows by name.
 
     `sklearn.callback.ScoringMonitor` scores arrays of the tables that it was given.
     """
@@ -612,7 +612,7 @@ def response_method_for(
 
 
 def asks_for_pos_label(scorer: Any) -> bool:
-    """Whether the metric of a scorer has a positive label, which the user left open."""
+    """Return whether a scorer's metric needs a positive label."""
     options = scorer._kwargs
     if "pos_label" in options or options.get("average", "binary") != "binary":
         return False
@@ -622,7 +622,7 @@ def asks_for_pos_label(scorer: Any) -> bool:
 def positive_label(
     metric: Metric, response_method: str | tuple[str, ...], classes: Any
 ) -> dict[str, Any]:
-    """Keyword of the positive one of two classes, for a metric of labels.
+    """Return the keyword of the positive one of two classes, for a metric of labels.
 
     Empty where the metric has no such option, or the user has set it, and where scores
     become decisions.
@@ -640,7 +640,7 @@ def positive_label(
 
 
 def _decides(metric: Metric) -> bool:
-    """Whether a metric turns scores into decisions, by a threshold."""
+    """Return whether a metric turns scores into decisions, by a threshold."""
     return metric.options.get("threshold") is not None
 
 

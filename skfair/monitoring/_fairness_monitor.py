@@ -371,7 +371,7 @@ class FairnessMonitor:
         return merged
 
     def _shared(self) -> dict[str, Any]:
-        """Return what monitors must have in common to be merged."""
+        """Return the settings that merged monitors must have in common."""
         return {
             "metric and options": self._metric_text,
             "at_most": self.at_most,
@@ -461,7 +461,7 @@ class FairnessMonitor:
         return self._anytime(*(self._last()[name] for name in _RECENT_COLUMNS[:3]))
 
     def _anytime(self, value: float, lower: float, upper: float) -> ConfidenceInterval:
-        """Interval that holds at all looks at once."""
+        """Return the interval that holds at all looks at once."""
         return ConfidenceInterval(value, lower, upper, self.confidence_level, "anytime")
 
     def to_dict(self) -> dict[str, Any]:
@@ -549,7 +549,7 @@ class FairnessMonitor:
         sensitive_features: ArrayLike | None = None,
         control_features: ArrayLike | None = None,
     ) -> Any:
-        """Table of rows, or of each stratum."""
+        """Return the table of rows, or of each stratum."""
         columns = sensitive_features, control_features
         if not isinstance(y_score, Mapping):
             return self._count(y_true, y_score, *columns)
@@ -571,7 +571,7 @@ class FairnessMonitor:
         return dict(zip(strata, counted, strict=True))
 
     def _count(self, y_true: Any, y_score: Any, *columns: Any) -> Any:
-        """Table of rows, or of each stratum, in which all people weigh the same."""
+        """Count rows, or those of each stratum, in a table of equal weights."""
         rows = self._metric.read(y_true, y_score, *columns)
         if rows.weight is not None:
             raise ValueError(
@@ -612,7 +612,7 @@ class FairnessMonitor:
     def _recent(
         self, blocks: list[Block]
     ) -> tuple[dict[str, Any], tuple[int, int, int] | None]:
-        """Entries of a look about the recent rows, and when a change began.
+        """Return the entries of a look about the recent rows, and when a change began.
 
         All statements of all looks hold at once. One half of the level of a look is
         for differences of the rows before and since a start, a quarter for those of the
@@ -675,7 +675,7 @@ class FairnessMonitor:
         return max(estimate, first), first, last
 
     def _distance(self, first: Any, second: Any, tail: float) -> float:
-        """How far apart the bounds of two samples are, by `separation`.
+        """Return how far apart the bounds of two samples are.
 
         Only groups that are large enough in both are compared: a group that has become
         so, or has appeared, is no change of the others.
@@ -699,11 +699,11 @@ class FairnessMonitor:
         return separation(before, since, tail)
 
     def _compare_once(self, table: Any) -> Comparisons:
-        """Disparity of a table, with bounds that hold at one look."""
+        """Return the disparity of a table, with bounds that hold at one look."""
         return self._disparity(table, "finite_sample").comparisons
 
     def _look(self, table: Any) -> dict[str, Any]:
-        """Row of the history for the table of all rows so far."""
+        """Return the row of the history for the table of all rows so far."""
         comparisons, stratum, n_groups, now, waiting = self._disparity(table)
         if comparisons.message:
             warn_user(comparisons.message, UndefinedMetricWarning)
@@ -732,12 +732,12 @@ class FairnessMonitor:
         }
 
     def _smallest(self, *several: Mapping[Hashable, Any]) -> int:
-        """Least number of rows of a group that is compared."""
+        """Return the least number of rows of a group that is compared."""
         given = (part.min_group_size for parts in several for part in parts.values())
         return max(self.min_group_size, max(given, default=1))
 
     def _disparity(self, table: Any, method: Method = "anytime") -> Disparity:
-        """Disparity of a table, the largest over strata or their mean.
+        """Return the disparity of a table, the largest over strata or their mean.
 
         Bounds for all looks give each pair of groups its share of the level, large
         enough or not.
@@ -811,7 +811,7 @@ class FairnessMonitor:
     def _compare(
         self, cells: Rows, method: Method, min_group_size: int | None = None
     ) -> Comparisons:
-        """Disparity of cells that were kept, with bounds of the noise."""
+        """Return the disparity of cells that were kept, with bounds of the noise."""
         if min_group_size is not None:
             groups = replace(cells.groups, min_group_size=min_group_size)
             cells = cells.with_groups(groups)
@@ -819,7 +819,7 @@ class FairnessMonitor:
         return self._metric.compare(observed, method)
 
     def _pvalue(self, bounds: Comparisons) -> float:
-        """Smallest level whose lower bound is above `at_most`; 1 where undefined."""
+        """Return the smallest level whose lower bound exceeds `at_most`, or 1."""
         if math.isnan(bounds.value):
             return 1.0
         # The bound as it is: cut at 0, it would be at a limit of 0 for every level.
@@ -828,7 +828,7 @@ class FairnessMonitor:
         )
 
     def _last(self) -> dict[str, Any]:
-        """Last row of the history."""
+        """Return the last row of the history."""
         if not self._looks:
             raise ValueError("the monitor has seen no rows yet: call update first.")
         return self._looks[-1]
@@ -896,7 +896,7 @@ def _true_classes(*tables: CountTable) -> set[Hashable]:
 def _rows_by_group(
     table: CountTable, true: Collection[Hashable] | None = None
 ) -> dict[Hashable, int]:
-    """Count the people of each group, with true classes those of its rarest one."""
+    """Count the people of each group, and of its rarest true class."""
     counts, by_label = table.counts, _rows_by_label(table)
     for label in by_label if true is None else true:
         counts = np.minimum(counts, by_label.get(label, 0))
@@ -912,7 +912,7 @@ def _large_groups(
 
 
 def _compared_groups(parts: Mapping[Hashable, Any], smallest: int) -> set[Hashable]:
-    """Find the groups that are large enough in a stratum with another one."""
+    """Find the groups that are large enough in a stratum to be compared."""
     large = [_large_groups(part, smallest) for part in parts.values()]
     return {group for groups in large if len(groups) > 1 for group in groups}
 
@@ -928,7 +928,7 @@ def _n_rates(table: CountTable) -> int:
 
 
 def of_groups(table: CountTable, labels: Sequence[Hashable]) -> CountTable:
-    """Table of some groups."""
+    """Return the table of some groups."""
     if tuple(labels) == table.labels:
         return table
     groups = with_labels(table._rows.groups, tuple(labels))
@@ -936,7 +936,7 @@ def of_groups(table: CountTable, labels: Sequence[Hashable]) -> CountTable:
 
 
 def _with_share(comparisons: Comparisons, share: float) -> Comparisons:
-    """Comparisons as one, with a share of the level that is split over them."""
+    """Return comparisons as one, with a share of the level that is split over them."""
     low, n_comparisons = comparisons.low, comparisons.n_comparisons
     return comparisons._replace(
         n_comparisons=1, low=lambda level: low(level * share / n_comparisons)
@@ -952,7 +952,7 @@ def _table_to_json(table: Any) -> Any:
 
 
 def _table_from_json(data: Any) -> Any:
-    """Return what `_table_to_json` was given."""
+    """Read the output of `_table_to_json`."""
     if data is None:
         return None
     if "strata" not in data or "type" in data:
@@ -973,7 +973,7 @@ def _look_to_json(look: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _look_from_json(look: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what `_look_to_json` was given."""
+    """Read the output of `_look_to_json`."""
     names = {*_COLUMNS, *_RECENT_COLUMNS, "stratum", "epoch", "known", "n_waiting"}
     _check_entry("looks", look, lambda look: {*look} == names)
     for name, value in look.items():
@@ -990,22 +990,22 @@ def _check_entry(name: str, value: Any, is_valid: Callable[[Any], bool]) -> None
 
 
 def _is_whole(value: Any) -> bool:
-    """Whether a value is a whole number of at least 0, of 64 bits."""
+    """Return whether a value is a whole number of at least 0, of 64 bits."""
     return type(value) is int and 0 <= value < MAX_WHOLE
 
 
 def _is_number(value: Any) -> bool:
-    """Whether a value is a number, or null where it is undefined."""
+    """Return whether a value is a number, or null where it is undefined."""
     return value is None or isinstance(value, float) or _is_whole(value)
 
 
 def _is_block(value: list[Any]) -> bool:
-    """Whether a value is a number of looks and a table."""
+    """Return whether a value is a number of looks and a table."""
     return len(value) == 2 and _is_whole(value[0]) and value[1] is not None
 
 
 def _are_three(value: Any) -> bool:
-    """Whether a value is the time of a change and the ends of its interval."""
+    """Return whether a value is the time of a change and the ends of its interval."""
     return len(value) == 3 and all(map(_is_whole, value))
 
 
@@ -1056,12 +1056,12 @@ def splits_of(blocks: Sequence[Block]) -> list[tuple[int, Any, Any]]:
 
 
 def share_of_look(n_looks: int) -> float:
-    """Share of the level that a look has; the shares of all looks add up to 1."""
+    """Return the share of the level of a look; all shares add up to 1."""
     return 1 / (_SUM_OF_SHARES * (n_looks + 1) * math.log(n_looks + 1) ** 2)
 
 
 def levels_of(tail: float) -> list[float]:
-    """Levels from 1 down to the product of two p-values that has this p-value."""
+    """Return levels from 1 down to the product that has the p-value `tail`."""
     logarithms = -chdtri(4, tail) / 2 * np.linspace(0, 1, _N_LEVELS + 1)
     return [float(level) for level in np.exp(logarithms)]
 

@@ -607,7 +607,7 @@ class StratumLosses:
         self.differing = _differing(measured, self.cdfs)
 
     def of(self, amounts: Floats) -> Floats:
-        """Total loss, accuracy loss and fairness loss of each amount of repair."""
+        """Return total, accuracy and fairness loss of each amount of repair."""
         all_measured = len(_measured(self.rows)) == len(self.rows)
         # Maps of scores that stay together are lines between the knots of the CDFs.
         by_height = all_measured or self.model.ties == "random"
@@ -626,7 +626,7 @@ class StratumLosses:
         return np.stack([self._total(accuracy, fairness), accuracy, fairness])
 
     def _total(self, accuracy: Any, fairness: Any) -> Any:
-        """Weighted sum of both losses."""
+        """Return the weighted sum of both losses."""
         return (1 - self.model.theta) * accuracy + self.model.theta * fairness
 
     def standard_error(self, amount: float) -> float:
@@ -647,7 +647,7 @@ class StratumLosses:
         return float(sem(losses)) if len(losses) > 1 else 0.0
 
     def _accuracy_loss(self, rows: Rows) -> float:
-        """Accuracy loss of the scores of some rows as they are."""
+        """Return the accuracy loss of the scores of some rows as they are."""
         loss = self.model.accuracy_loss
         if loss == "zero_one":
             wrong = (rows.y_pred >= self.model.threshold_) != rows.y_true
@@ -656,7 +656,7 @@ class StratumLosses:
         return float(loss(rows.y_true, rows.y_pred, **_weight_keywords(rows)))
 
     def _fairness_loss(self, rows: Rows) -> float:
-        """Fairness loss of the scores of some rows as they are."""
+        """Return the fairness loss of the scores of some rows as they are."""
         loss: Any = self.model.fairness
         if callable(loss):
             rows = _measured(rows)
@@ -672,7 +672,7 @@ class StratumLosses:
         return MADD().locate(self._of_compared(rows)).value / 2
 
     def _gap(self, rows: Rows) -> float:
-        """MCDP(0) of the groups that are compared."""
+        """Return MCDP(0) of the groups that are compared."""
         return MCDP().find_pair(self._of_compared(rows)).value
 
     def _of_compared(self, rows: Rows) -> Distributions:
@@ -680,7 +680,7 @@ class StratumLosses:
         return distributions(rows_compared(_measured(rows), self.differing))
 
     def _fairness(self, amounts: Floats) -> Floats:
-        """Loss of a callable; else that without repair times the share of MCDP left."""
+        """Return the fairness loss of each amount of repair."""
         model = self.model
         if callable(model.fairness):
             return self._of_repaired(amounts, self._fairness_loss)
@@ -695,12 +695,12 @@ class StratumLosses:
         return np.asarray(loss * left / plain)
 
     def _of_repaired(self, amounts: Floats, loss: Callable[[Rows], float]) -> Floats:
-        """Loss of the rows repaired by each amount."""
+        """Return the loss of the rows repaired by each amount."""
         repaired = map(self._repaired, amounts)
         return np.array([loss(replace(self.rows, y_pred=part)) for part in repaired])
 
     def _repaired(self, amount: float) -> Floats:
-        """Scores of the rows repaired by an amount."""
+        """Return the scores of the rows repaired by an amount."""
         cdfs = self.cdfs
         scores: Floats = self.rows.y_pred
         by_gap = self.model.max_mcdp is not None
@@ -718,7 +718,7 @@ class StratumLosses:
         return np.clip(repaired, 0, 1)
 
     def _error_rates(self, amounts: Floats) -> Floats:
-        """Zero-one loss of all levels, by a look-up in the sorted scores of each group.
+        """Return the zero-one loss of each amount of repair.
 
         A repaired score reaches the threshold exactly where the height of the score in
         its group reaches that of the threshold in the repaired distribution. With
@@ -745,7 +745,7 @@ class StratumLosses:
         return np.asarray(errors / weights.sum())
 
     def _targets_at(self, amounts: Floats) -> Floats:
-        """Height of each group's target just below the threshold, at each amount.
+        """Return the height of each group's target at the threshold.
 
         Targets and repaired scores are linear between the ends of the steps of the CDF
         of everyone. The first of these at which repaired scores reach the threshold is
@@ -766,7 +766,7 @@ class StratumLosses:
         return np.asarray((1 - share) * lower + share * upper)
 
     def _at_ends(self, amounts: Floats, ends: Integers) -> tuple[Floats, Floats]:
-        """For each amount, repaired score and targets at one end of a step."""
+        """Return repaired scores and targets at one end of a step."""
         pooled = self.cdfs.pooled
         scores, upper = pooled.scores[ends // 2], ends % 2 == 1
         heights = np.stack([cdf.ends_at(scores, upper) for cdf in self.cdfs.cdfs])
@@ -777,7 +777,7 @@ class StratumLosses:
 
 
 def _measured(rows: Rows) -> Rows:
-    """Return the rows on which fairness is measured, those that have a stratum."""
+    """Return the rows with a stratum, on which fairness is measured."""
     if rows.strata is None or (rows.strata.codes >= 0).all():
         return rows
     return rows[rows.strata.codes >= 0]
@@ -803,7 +803,7 @@ def losses_by_stratum(rows: Rows, model: MADDPostProcessor) -> list[StratumLosse
 def mean_losses(
     strata: list[StratumLosses], amounts: Floats, name: str
 ) -> dict[str, Floats]:
-    """Losses of each amount of repair, equations 15 to 19; and their mean over strata.
+    """Return losses of each amount of repair (equations 15 to 19).
 
     Amounts are levels, or the largest gaps allowed; `name` is that of their column.
     """
@@ -814,13 +814,13 @@ def mean_losses(
 
 
 def _shares(strata: list[StratumLosses]) -> Floats:
-    """Share of each stratum in the weight of all."""
+    """Return the share of each stratum in the weight of all."""
     weights = np.array([part.rows.weights.sum() for part in strata])
     return np.asarray(weights / weights.sum())
 
 
 def _differing(rows: Rows, groups: GroupCDFs) -> Bools:
-    """Whether the scores of each group differ from all others' beyond sampling noise.
+    """Return whether scores of groups differ beyond sampling noise.
 
     By the bound of Dvoretzky, Kiefer, Wolfowitz and Massart at 95 %, for all groups at
     once.
@@ -839,12 +839,12 @@ def _differing(rows: Rows, groups: GroupCDFs) -> Bools:
 
 
 def _weight_keywords(rows: Rows) -> dict[str, Any]:
-    """Keyword of the weights for a metric, none without weights."""
+    """Return the keyword of the weights for a metric, none without weights."""
     return {} if rows.weight is None else {"sample_weight": rows.weight}
 
 
 def rows_compared(rows: Rows, differing: Bools) -> Rows:
-    """Keep the rows of groups that differ; of a single one also all others together."""
+    """Keep the rows of groups that differ from the others."""
     if differing.all():
         return rows
     labels, codes = tuple(compress(rows.labels, differing)), np.cumsum(differing) - 1

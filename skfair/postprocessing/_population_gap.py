@@ -51,7 +51,7 @@ _MEAN_DISTANCE = 0.87
 
 
 class Aim(NamedTuple):
-    """Width of a band, and the MCDP(0) that it leaves in the population.
+    """Width of a band, with the MCDP(0) that it leaves in the population.
 
     `expected` is the mean over strata, and includes all groups of two rows or more;
     `steered` is that of the groups by which the band was found. Of the others, those
@@ -104,7 +104,7 @@ class PopulationGaps:
         }
 
     def _mean(self, width: float) -> Floats:
-        """Mean over strata of the gap of steered groups, and of that of every one."""
+        """Return mean gaps over strata, of steered groups and of all groups."""
         return np.asarray(self.shares @ [part.gaps(width) for part in self.strata])
 
     def aim(self, more: float = 0.0) -> Aim:
@@ -216,7 +216,7 @@ class _Stratum:
         self._found[0.0] = self._measure(after)
 
     def too_small(self, width: float, most: float) -> list[Hashable]:
-        """Labels of the groups that are not steered, and beyond a gap at a width."""
+        """Return labels of groups that are too small to keep the limit."""
         if self.steered.all() or not self.halves:
             return []
         after, kept = self._after_halves(width), self.steered.copy()
@@ -228,7 +228,7 @@ class _Stratum:
         return [self.all.labels[group] for group in np.flatnonzero(~kept)]
 
     def gaps(self, width: float) -> list[float]:
-        """Mean gaps of all rows after the repairs of halves, to a band of a width.
+        """Return mean gaps of all rows after repairs learnt from halves.
 
         They are that of the groups that can be steered, and of all of several rows.
         """
@@ -243,7 +243,7 @@ class _Stratum:
         return [self._after(half, width) for half in self.halves or [self.all]]
 
     def gap_of_all(self, width: float) -> float:
-        """Gap that the repair of all rows leaves in the rows of steered groups."""
+        """Return the gap that the repair of all rows leaves in steered groups."""
         return _mean_range([self._after(self.all, width, self.all.own)], self.steered)
 
     def _after(
@@ -252,7 +252,7 @@ class _Stratum:
         width: float,
         cdfs: Sequence[LinearCDF] | None = None,
     ) -> Floats:
-        """Heights of groups' CDFs at scores that are repaired as was learnt.
+        """Return heights of the groups' CDFs after a learnt repair.
 
         They are those of the population unless others are given.
         """
@@ -276,12 +276,12 @@ class _Stratum:
 
 
 def _mean_range(heights: list[Floats], groups: Bools) -> float:
-    """Mean, over repairs, of the largest distance of two groups' CDFs."""
+    """Return the mean, over repairs, of the largest distance of two groups' CDFs."""
     return float(np.mean([np.ptp(part[groups], axis=0).max() for part in heights]))
 
 
 def _moved(learnt: GroupCDFs, path: Path, group: int, scores: Floats) -> Floats:
-    """Repaired scores of a group, where rows that share one stay together."""
+    """Return repaired scores of a group; tied rows stay together."""
     if not path.moves:
         return scores
     cdf = learnt.cdfs[group]

@@ -113,7 +113,7 @@ class Sample:
         return len(self.groups.labels) > 1
 
     def at(self, entries: Integers) -> Sample:
-        """Sample of some entries, without the groups that are too small among them."""
+        """Return the sample of some rows, without groups that are too small."""
         model = self.model.at(entries)
         audit = self.audit.at(entries, model)
         every = self.groups[entries]
@@ -141,7 +141,7 @@ class Sample:
         return rows if question == "errors" else replace(rows, y_true=None)
 
     def _numbers(self, question: str) -> NDArray[Any]:
-        """Scores or errors that a question is about."""
+        """Return the scores or errors that a question is about."""
         if question == "scores":
             assert self.model.y_score is not None
             return self.model.y_score
@@ -162,7 +162,7 @@ class Sample:
         return self._statistics[question]
 
     def statistic_for(self, metric: Metric, question: str) -> Any:
-        """Return what a metric reads: of scores their distributions, or the rows."""
+        """Return the table that a metric reads: distributions or rows."""
         if question == "scores" and not metric.compares_distributions:
             return self.counted(question).grouped()
         return self.statistic(question)
@@ -175,7 +175,7 @@ class Sample:
         return searched.upper, bounds
 
     def effective_sizes(self, codes: Any = 0, n_codes: int = 1) -> Floats:
-        """Kish's effective number of rows of each group, and of each code in it."""
+        """Return Kish's effective number of rows of each group."""
         grouped, audit = self.groups.codes >= 0, self.audit
         cells = (self.groups.codes.astype(np.intp) * n_codes + codes)[grouped]
         totals, squares = (
@@ -310,7 +310,7 @@ _OF_SCORES: Mapping[str, str | None] = {"probability": "probability", "rank": "r
 
 
 def questions_of(settings: Mapping[str, Any]) -> tuple[str, ...]:
-    """Questions of a report with these settings."""
+    """Return the questions of a report with these settings."""
     if settings["scale"] == "real":
         return QUESTIONS_OF_NUMBERS
     return QUESTIONS if settings["decides"] else ("scores",)
@@ -378,13 +378,13 @@ class Measure:
         return {name: options[name] for name in self.options}
 
     def metric_of(self, sample: Sample) -> Metric:
-        """Metric with its options in a report."""
+        """Return the metric with its options in a report."""
         scale = self.scales[sample.audit.options.scale]
         options = self.options_of(sample) | ({"scale": scale} if scale else {})
         return as_metric(self.metric, **options)
 
     def drawn(self, sample: Sample) -> Metric:
-        """Metric of the statistic of a sample, or of draws of it."""
+        """Return the metric of the statistic of a sample, or of draws of it."""
         options, audit, scale = self.options_of(sample), sample.audit, None
         if self.of_statistic is None and audit.of_numbers:
             scale = self.scales["real"]
@@ -395,7 +395,7 @@ class Measure:
         return as_metric(self.of_statistic or self.metric, **options)
 
     def located(self, sample: Sample) -> Located:
-        """Value of the metric on the rows as given, with its groups and its place."""
+        """Return the value of the metric with its groups and its place."""
         if self.find is not None:
             return self.find(sample)
         metric = self.drawn(sample)
@@ -403,7 +403,7 @@ class Measure:
         return metric.locate(sample.statistic_for(metric, self.question))
 
     def unit_of(self, sample: Sample) -> float:
-        """Size of the numbers whose unit the values have; 1 where they have none."""
+        """Return the size of numbers in the unit of the values, 1 without one."""
         if self.maximum is not None:
             return 1.0
         return largest_size(sample.audit.y_true, sample.model.y_score)
@@ -433,20 +433,20 @@ def _locate_outlier(sample: Sample) -> Located:
 
 
 def _locate_tail(sample: Sample) -> Located:
-    """Value of CVaR fairness, which no pair of groups has."""
+    """Return the value of CVaR fairness, which no pair of groups has."""
     metric = CVaRFairness(alpha=ALPHA)
     return Located(metric.find(sample.statistic("decisions")).value, (0, None))
 
 
 def _locate_baseline(sample: Sample) -> Located:
-    """Value of DCP, which no pair of groups has."""
+    """Return the value of DCP, which no pair of groups has."""
     return Located(sample.baseline[0], (0, None))
 
 
 def _difference_of_means(
     *, key: str, unit: Callable[[float], str] = in_unit, **parts: Any
 ) -> Measure:
-    """Row of a metric that compares the means of groups, in the unit of the target."""
+    """Return the row of a metric of means, in the unit of the target."""
     return Measure(
         key=key,
         of_statistic=DemographicParity(scale="real"),
@@ -649,7 +649,7 @@ def tested_keys(sample: Sample, located: Mapping[str, Located]) -> set[str]:
 def keys_of(
     audit: Audit, model: Model, groups: Groups | None = None
 ) -> tuple[str, ...]:
-    """Metrics that can be computed for a model, of those asked for."""
+    """Return the requested metrics that can be computed for a model."""
     wanted, scale = named_metrics(audit), audit.options.scale
     pooled = groups is not None and comparison_of(groups) == "pooled"
     left_out = _OF_FEW_GROUPS if pooled and not audit.options.metrics else ()

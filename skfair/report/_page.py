@@ -125,7 +125,7 @@ def _titles(metrics: list[Measure]) -> str:
 
 @functools.cache
 def _environment() -> jinja2.Environment:
-    """Templates and their filters, compiled once."""
+    """Return the templates and their filters, compiled once."""
     import jinja2
 
     environment = jinja2.Environment(
@@ -143,7 +143,7 @@ def _environment() -> jinja2.Environment:
 
 
 def _limit_of_rates(settings: Summary) -> float | None:
-    """Limit of the difference of selection rates."""
+    """Return the limit of the difference of selection rates."""
     limit = settings["limit"]
     if isinstance(limit, dict):
         limit = limit.get("demographic_parity_difference")
@@ -151,7 +151,7 @@ def _limit_of_rates(settings: Summary) -> float | None:
 
 
 def _chart(summary: Summary, model: int) -> list[Summary]:
-    """Share of each group that is selected, or predicted right, by attribute.
+    """Return share of each group that is selected, or predicted right, by attribute.
 
     Groups are in the order of their shares; those whose group is missing are last.
     """

@@ -134,7 +134,7 @@ def _svg(size: tuple[float, float], display: Any, prefix: str) -> str:
 
 
 def _inline(root: ElementTree.Element, prefix: str) -> str:
-    """Markup of an SVG without styles, metadata or ids that clash with others."""
+    """Return the markup of an SVG that is safe inside a page."""
     for parent in list(root.iter()):
         for child in list(parent):
             if child.tag.rpartition("}")[2] in ("style", "metadata"):

@@ -89,7 +89,7 @@ def summarize(audits: Sequence[Audit]) -> Summary:
 
 
 def _are_alike(values: NDArray[Any]) -> bool:
-    """Whether all values are the same, so that groups cannot differ in them."""
+    """Return whether all values are the same, so that groups cannot differ in them."""
     return bool((values == values[0]).all())
 
 
@@ -115,7 +115,7 @@ def tell_left_out(
 
 
 def tell_notes(summary: Summary, notes: Sequence[str]) -> Summary:
-    """Add what looks odd in the data to the notes on it."""
+    """Add notes on odd values in the data."""
     texts = [visible_text(note, 400) for note in notes]
     texts = [f"{text[0].upper()}{text[1:]}" for text in texts]
     return {**summary, "settings": summary["settings"] | {"notes": texts}}
@@ -186,7 +186,7 @@ def _sizes(groups: Iterable[tuple[Hashable, int]]) -> list[Summary]:
 
 
 def _pair(sample: Sample, first: Sample, result: Summary, of_first: Summary) -> None:
-    """Add to each metric what it has more than that of the first model, if paired.
+    """Add to each metric its difference from the first model, if paired.
 
     Like other intervals, that of the difference is extended to the value.
     """
@@ -205,7 +205,7 @@ def _pair(sample: Sample, first: Sample, result: Summary, of_first: Summary) -> 
 def _summary_of_attribute(
     sample: Sample, located: dict[str, Located], drawn: dict[str, Numbers]
 ) -> Summary:
-    """Everything about one model and one attribute."""
+    """Return everything about one model and one attribute."""
     options, groups = sample.audit.options, _groups(sample)
     asks_ratio = isinstance(options.limit, dict) and RATIO in options.limit
     n_tail = sum(row.get("tail_share", 0) > 0 for row in groups)
@@ -260,7 +260,7 @@ def _attained(located: Located) -> Summary:
 def _decided(
     sample: Sample, key: str, located: Located, pairs: Sequence[Summary]
 ) -> Summary | None:
-    """Value and interval of the pair that decides a test, if it has not the value."""
+    """Return value and interval of the pair that decides a test."""
     if not pairs or not has_pair_intervals(sample, key):
         return None
     labels = [label_text(label) for label in sample.groups.labels]
@@ -294,7 +294,7 @@ def _few_of_labels(sample: Sample) -> list[Summary]:
 
 
 def _groups(sample: Sample) -> list[dict[str, Any]]:
-    """Size, rates and performance of each group that is compared.
+    """Return the size, rates and performance of each group that is compared.
 
     Of many groups the furthest from the average is first.
     """
@@ -359,7 +359,7 @@ def _selections(sample: Sample) -> list[dict[str, Any]]:
 
 
 def _impact_ratios(sample: Sample) -> list[dict[str, Any]]:
-    """Impact ratios of decisions and, where there are any, of scores.
+    """Return the impact ratios of decisions and, where there are any, of scores.
 
     Groups that are too small are among them.
     """
@@ -389,7 +389,7 @@ def _impact_ratios(sample: Sample) -> list[dict[str, Any]]:
 
 
 def _smallest_ratio(sample: Sample) -> Summary | None:
-    """Smallest impact ratio of decisions, or of scores where nothing is decided."""
+    """Return the smallest impact ratio of decisions, or of scores."""
     table = _impact_ratios(sample)[0]
     compared = [row for row in table["rows"] if row["impact_ratio"] is not None]
     if not compared:
@@ -400,12 +400,12 @@ def _smallest_ratio(sample: Sample) -> Summary | None:
 
 
 def _plain(value: Any) -> Any:
-    """Text and whole numbers as they are, other numbers as in JSON."""
+    """Return the text and whole numbers as they are, other numbers as in JSON."""
     return value if isinstance(value, (str, int)) else or_none(value)
 
 
 def _strata(sample: Sample, located: dict[str, Located]) -> Summary | None:
-    """Metrics within strata, beside those of everyone; None unless there are strata."""
+    """Return the metrics within strata, beside the overall ones."""
     strata = sample.audit.strata
     if strata is None or not sample.comparable:
         return None
@@ -429,7 +429,7 @@ def _strata(sample: Sample, located: dict[str, Located]) -> Summary | None:
 
 
 def _named(label: Hashable, metric: str | None = None, **why: Any) -> Summary:
-    """Entry for a stratum that is left out of a metric, or of all, in part or whole."""
+    """Return the entry of a stratum that is left out of a metric."""
     nothing: Summary = {"n_rows": None, "compared": None, "aside": [], "cells": []}
     return {"label": label_text(label), "metric": metric} | nothing | why
 
@@ -456,7 +456,7 @@ def _without_rates(
 
 
 def _cdf(sample: Sample, located: Located | None) -> Summary | None:
-    """Curves of the score distributions and their largest gap, for a picture."""
+    """Return curves of the score distributions and their largest gap, for a picture."""
     few = sample.comparable and sample.comparison == "pairwise"
     if located is None or not few:
         return None
@@ -472,7 +472,7 @@ def _cdf(sample: Sample, located: Located | None) -> Summary | None:
 
 
 def _cdf_curves(sample: Sample) -> list[dict[str, list[float]]]:
-    """Cumulative distribution of each group's scores, with few enough points to draw.
+    """Return each group's CDF with few enough points to draw.
 
     Steps are thinned from (0, 0) to (1, 1), evenly along both axes; numbers begin and
     end with those of everyone.
@@ -522,7 +522,7 @@ def _settings(audits: Sequence[Audit]) -> Summary:
 
 
 def _versions() -> dict[str, str]:
-    """Versions of skfair, of the packages that compute, of Python, and the system."""
+    """Return versions of skfair, its dependencies, Python and the system."""
     packages = "scikit-learn", "NumPy", "SciPy", "pandas"
     return {
         "skfair": skfair.__version__,

@@ -79,7 +79,7 @@ def ask(question: str, settings: Summary) -> str:
 
 
 def noun_of(question: str, settings: Summary) -> str:
-    """Name what a question is about; decisions of a threshold are predictions."""
+    """Name the subject of a question: decisions or predictions."""
     of_numbers = settings["scale"] == "real" and question == "scores"
     predicted = question == "decisions" and not settings["decided"]
     return "predictions" if of_numbers or predicted else question
@@ -186,7 +186,7 @@ def _state(measure: Summary | None, largest: float, result: Summary) -> str:
 
 
 def _signs(measure: Summary, result: Summary) -> list[str]:
-    """Say what speaks for a difference that is not significant for all questions."""
+    """Describe weak evidence for a difference that is not significant."""
     signs, lower = [], (measure["decided"] or measure)["lower"]
     if measure["pvalue"] <= LEVEL:
         signs.append(say("sign of the p-value", pvalue=f"{measure['pvalue']:.2g}"))
@@ -200,7 +200,7 @@ def _signs(measure: Summary, result: Summary) -> list[str]:
 
 
 def _lead(summary: Summary, model: int, limits: Sequence[Summary]) -> Summary:
-    """Say what was found about one model, and what changed from the first to it."""
+    """Describe the findings about one model, and changes from the first."""
     lead: Summary = {"model": summary["models"][model]["name"], "answers": []}
     nothing = _nothing_to_compare(summary, model)
     if not summary["models"][model]["alike"]:
@@ -259,7 +259,7 @@ def _capitalised(text: str) -> str:
 
 
 def _changes(summary: Summary, model: int) -> Iterator[Summary]:
-    """Say what changed from the first model to another one, and by how much."""
+    """Describe how much changed from the first model to another."""
     settings, values = summary["settings"], summary["models"][model]
     level = 100 * settings["confidence_level"]
     for key in ("accuracy", "average_precision", "r2"):
@@ -375,7 +375,7 @@ def _within_limit(summary: Summary, model: int) -> Iterator[str]:
 
 
 def _beside_limit(measure: Summary, limit: float) -> str:
-    """Whether a metric is certified to be within a limit, above it, or neither."""
+    """Return whether a metric is certified within a limit, above, or neither."""
     if measure["certified"] is not None and measure["certified"] <= limit:
         return "within a limit"
     above = measure["lower"] is not None and measure["lower"] > limit
@@ -451,7 +451,7 @@ def _doubt(lower: float | None, upper: float | None, limit: float) -> str:
 def _point(
     summary: Summary, attribute: Summary, result: Summary, measure: Summary, state: str
 ) -> Summary:
-    """Say in a sentence what the metric that answers a question has found.
+    """State the finding of the metric that answers a question.
 
     It is about the pair of groups that decides the test. People whose group is missing
     make no headline.
@@ -473,7 +473,7 @@ def _point(
 
 
 def is_missing(label: str | None) -> bool:
-    """Whether a label is that of people whose group is missing."""
+    """Return whether a label stands for people of a missing group."""
     return label is not None and MISSING_LABEL in label.split(", ")
 
 
@@ -489,7 +489,7 @@ def _without_missing(measure: Summary) -> str:
 def _with_interval(
     finding: str, measure: Summary, settings: Summary, state: str
 ) -> str:
-    """Add the interval of a metric to what it has found.
+    """Add the interval of a metric to its finding.
 
     A value of 0, which a test has rejected, is no part of an interval that reaches it:
     of 0 the whole error is on one side, of larger values half on each.
@@ -505,7 +505,7 @@ def _with_interval(
 
 
 def _other_pair(attribute: Summary, measure: Summary) -> Summary | None:
-    """Return the pair that decides a test, if it is not the one that was found."""
+    """Return the pair that decides a test, if the value is of another pair."""
     if not measure["pairs"]:
         return None
     first, value = measure["pairs"][0], measure["value"]
@@ -572,7 +572,7 @@ def _questions_tested(summary: Summary, results: Sequence[Summary]) -> str:
 
 
 def cautions(summary: Summary) -> Iterator[str]:
-    """Say what limits the numbers of a report."""
+    """List the limits of the numbers of a report."""
     settings = summary["settings"]
     of_numbers = settings["scale"] == "real"
     yield from _about_left_out(summary)
@@ -610,7 +610,7 @@ _COUNTED = {
 
 
 def advice(summary: Summary) -> Iterator[tuple[str, str]]:
-    """Return what analysts can do about some cautions, and the code of it."""
+    """Return advice for analysts about some cautions, with code."""
     names = [attribute["name"] for attribute in summary["attributes"]]
     small = [g for a in summary["attributes"] for g in a["groups"] if g["n"] < _SMALL]
     if small:
@@ -633,7 +633,7 @@ def advice(summary: Summary) -> Iterator[tuple[str, str]]:
 
 
 def _about_left_out(summary: Summary) -> Iterator[str]:
-    """Say which rows are left out of every number, or of those of an attribute."""
+    """Say which rows are left out of all numbers, or of one attribute's."""
     left_out, n_rows = summary["settings"]["left_out"], summary["n_rows"]
     if left_out is not None:
         n, columns = left_out["n_rows"], map(in_quotes, left_out["columns"])
@@ -721,7 +721,7 @@ def _about_groups(attribute: Summary, of_numbers: bool) -> Iterator[str]:
 def _about_measures(
     summary: Summary, attribute: Summary, result: Summary
 ) -> Iterator[str]:
-    """Say which metrics are undefined, and what limits others."""
+    """Say which metrics are undefined or limited."""
     if len(attribute["groups"]) < 2:
         return
     model = f", {result['model']}" if len(summary["models"]) > 1 else ""
@@ -775,7 +775,7 @@ def _about_tail(summary: Summary, measure: Summary, values: Summary) -> Summary:
 
 
 def _about_shares(summary: Summary, measure: Summary, values: Summary) -> Summary:
-    """Turn figures of MCDP(0), shares of scores up to a score, into those above it."""
+    """Turn shares of scores up to a score into shares above it."""
     attained = measure["attained"]
     ours, theirs = attained["figures"]
     shares = (values["second"], 1 - theirs), (values["first"], 1 - ours)
@@ -792,7 +792,7 @@ def _about_window(summary: Summary, measure: Summary, values: Summary) -> Summar
 
 
 def _about_overlap(summary: Summary, measure: Summary, values: Summary) -> Summary:
-    """Write the share of histograms that overlaps; MADD is twice the other one."""
+    """Write the share of histograms that overlaps, 1 - MADD / 2."""
     return {"overlap": percent(1 - measure["value"] / 2)}
 
 
@@ -842,7 +842,7 @@ def with_rows_of_label(cell: Summary) -> str:
 
 
 def note(measure: Summary) -> Iterator[str]:
-    """Say what limits a metric: a search that ended early, or undefined shuffles."""
+    """Describe limits of a metric, such as a search that ended early."""
     if measure["searched"] is not None:
         lower, upper = map(percent, measure["searched"])
         yield say("search ended", lower=lower, upper=upper, seconds=DCP_SECONDS)
@@ -935,7 +935,7 @@ def _highest_and_smallest(
 
 
 def describe_strata(table: Summary, title: str) -> Iterator[str]:
-    """Say what a table of strata compares, and what is left out of which metric."""
+    """Describe a table of strata, and what it leaves out."""
     if any(row["value"] is not None for row in table["rows"]):
         n, rows = whole(table["n_strata"]), counted(table["n_rows"], "row")
         yield say("strata", names=table["names"], n=n, rows=rows)

@@ -318,7 +318,7 @@ def _smallest_size(power_of: Callable[[int], float], power: float) -> tuple[int,
 
 
 def _plan(method: Method, exponent: float) -> Plan:
-    """Return the plan as tests take it: its name, and the exponent if it has one."""
+    """Return the plan as tests take it: its name, and an exponent."""
     if method == "weighted":
         return method, check_real("exponent", exponent, 0, math.inf, closed="left")
     if exponent != EXPONENT:
@@ -626,7 +626,7 @@ def attribute_specific_sampling(
 def attribute_specific_plan(
     weights: Floats, n: int, gamma: float | None = None
 ) -> tuple[int, Floats]:
-    """Return the rows of a sampled group, and the chance of each group to be one."""
+    """Return rows of a sampled group, and the chance to sample each group."""
     if gamma is None:
         if n < 2:
             raise ValueError(f"n must be at least 2, two rows of a group, got {n}.")
@@ -657,7 +657,7 @@ def read_weights(
 
 
 def _as_series(counts: NDArray[Any], labels: list[Any] | None) -> pd.Series:
-    """Return the rows of each group, indexed by its label where it has one."""
+    """Return rows of each group, indexed by its label."""
     index = None if labels is None else pd.Index(labels, tupleize_cols=False)
     return pd.Series(counts, index=index, name="n_rows", dtype=np.int64)
 

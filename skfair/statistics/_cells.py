@@ -83,7 +83,7 @@ def _merge_scores(rows: Rows) -> Rows:
 
 
 def is_unweighted(rows: Rows) -> bool:
-    """Whether all people of each entry weigh one."""
+    """Return whether all people of each entry weigh one."""
     if rows.weight is None:
         return True
     n = 1 if rows.n is None else rows.n
@@ -203,7 +203,7 @@ def check_n_bins(n_bins: Any, largest: int = MAX_BINS) -> int:
 
 
 def bins_of_scores(scores: Floats, n_bins: int) -> Integers:
-    """Bin of each score; the last bin is closed. The product has no rounding."""
+    """Return bin of each score; the last bin is closed. The product has no rounding."""
     return np.minimum(np.floor(scores * n_bins), n_bins - 1).astype(np.int64)
 
 
@@ -310,7 +310,7 @@ def encode_attributes(
 
 
 def _find_problem_of_cells(n_bins: int, columns: list[NDArray[Any]]) -> str | None:
-    """Say what contradicts itself in the columns of cells."""
+    """Describe a contradiction in the columns of cells."""
     bins, rows, weights, squares, lows, highs = columns
     if (rows < 1).any() or (weights <= 0).any() or (squares <= 0).any():
         return "a cell has no rows or no weight"

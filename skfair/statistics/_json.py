@@ -109,7 +109,7 @@ def labels_from_json(name: str, values: Any) -> tuple[Hashable, ...]:
 
 
 def _is_label(label: Any) -> bool:
-    """Whether a label is text, a number or None; NaN equals no label, not even NaN."""
+    """Return whether a label is text, a number or None, and not NaN."""
     if isinstance(label, float):
         return not math.isnan(label)
     return label is None or isinstance(label, (str, int))
@@ -133,7 +133,7 @@ def groups_to_json(groups: Groups) -> dict[str, Any]:
 
 
 def groups_from_json(name: str, data: Any, size: int) -> Groups:
-    """Return what `groups_to_json` was given, or raise ValueError."""
+    """Read the output of `groups_to_json`, or raise ValueError."""
     entries = ("labels", "names", "min_group_size", "codes")
     if not isinstance(data, Mapping) or {*data} != {*entries}:
         raise ValueError(

@@ -155,7 +155,7 @@ class Comparison(Result):
         table["difference"] = [" ± ".join(rounded([*pair])) for pair in both]
         return table
 
-    def in_words(self) -> str:
+    def describe(self) -> str:
         """Write all numbers of both models."""
         texts = []
         for name, value in self.mitigated.items():
@@ -189,7 +189,7 @@ def warn_of_comparison(
     if problem or comparison.lacks_gain:
         warn_user(
             f"{type(mitigator).__name__}, on {comparison.n_samples} held-out rows: "
-            f"{problem or 'no gain is shown'}: {comparison.in_words()}. {remedy}.",
+            f"{problem or 'no gain is shown'}: {comparison.describe()}. {remedy}.",
             MitigationWarning,
         )
 

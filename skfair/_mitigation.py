@@ -294,7 +294,7 @@ def begin_fit(
         strata = find_strata(mitigator, X, control_features)
         if strata is not None:
             _refuse_numbers(mitigator, "control_features", strata, X, control_features)
-        groups, compared = within_strata(groups, strata, weights)
+        groups, compared = keep_comparable(groups, strata, weights)
     elif getattr(mitigator, "strength", "auto") != 0:
         _warn_without_groups(mitigator, without_groups)
     drops = mitigator.drop_sensitive
@@ -533,7 +533,7 @@ def groups_to_compare(groups: Groups) -> Groups:
     return groups
 
 
-def within_strata(
+def keep_comparable(
     groups: Groups,
     strata: Groups | None,
     weights: NDArray[Any] | None = None,

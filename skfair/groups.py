@@ -230,7 +230,7 @@ or Groups
             words = _list_of_labels("missing_values", missing_values, "labels")
         groups = _encode(sensitive_features, missing, "sensitive_features", bins, words)
     if rare != "keep":
-        groups = _without_rare(groups, rare, min_group_size)
+        groups = _drop_rare(groups, rare, min_group_size)
     if labels is not None:
         groups = with_expected(groups, check_expected("labels", labels))
     return replace(groups, min_group_size=min_group_size)
@@ -383,7 +383,7 @@ def _encode(
     names, columns = columns_of(data, argument)
     words = missing_values or ()
     if bins is not None:
-        columns = _into_ranges(names, columns, bins, words)
+        columns = _cut_into_ranges(names, columns, bins, words)
     if len(columns) > 1:
         check_no_probabilities(columns, argument)
     encoded = [
@@ -445,7 +445,7 @@ def look_of(label: Any) -> Hashable:
     return "".join(number.groups("")) if number else text
 
 
-def _into_ranges(
+def _cut_into_ranges(
     names: list[str | None],
     columns: list[Any],
     bins: Any,
@@ -525,7 +525,7 @@ def suggest_edges(values: Iterable[Any], counts: ArrayLike) -> list[float]:
     return [int(edge) if edge == int(edge) else edge for edge in edges.tolist()]
 
 
-def _without_rare(groups: Groups, rare: str, min_group_size: int) -> Groups:
+def _drop_rare(groups: Groups, rare: str, min_group_size: int) -> Groups:
     """Leave out groups with too few rows, or merge them into one, which is last."""
     few = groups.sizes() < min_group_size
     frequent = keep_labels(groups, ~few)
@@ -659,7 +659,7 @@ def _factorize(column: Any, argument: str) -> tuple[Codes, Labels]:
         column = decode_dictionary(column)
     if isinstance(column.dtype, pd.CategoricalDtype):
         categorical = pd.Categorical(column)
-        return _with_plain_labels(
+        return _simplify_labels(
             categorical.codes, categorical.categories.tolist(), in_order=True
         )
     if isinstance(column, pd.Series) and isinstance(column.dtype, np.dtype):
@@ -679,7 +679,7 @@ def _factorize(column: Any, argument: str) -> tuple[Codes, Labels]:
     except (TypeError, NotImplementedError):
         check_hashable(column, argument)
         raise
-    return _with_plain_labels(codes, values.tolist(), in_order=False)
+    return _simplify_labels(codes, values.tolist(), in_order=False)
 
 
 def _to_pandas_or_numpy(column: Any) -> Any:
@@ -720,7 +720,7 @@ def decode_dictionary(column: Any) -> pd.Categorical:
     return pd.Categorical.from_codes(np.concatenate(codes), categories)
 
 
-def _with_plain_labels(
+def _simplify_labels(
     codes: NDArray[Any], values: list[Any], in_order: bool
 ) -> tuple[Codes, Labels]:
     """Encode by plain labels, which are sorted unless they are in order.
@@ -771,7 +771,7 @@ def plain_label(label: Any) -> Any:
     return _plain_time(label) if isinstance(label, datetime) else label
 
 
-def by_plain_label(
+def map_labels(
     name: str, by_label: Mapping[Any, Any] | pd.Series[Any]
 ) -> dict[Hashable, Any]:
     """Return what is given for each label, by the label that groups have."""

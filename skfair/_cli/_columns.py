@@ -76,7 +76,7 @@ def numbers_of(column: Any, args: Namespace, faults: Faults) -> Any:
     if is_number and not pd.api.types.is_bool_dtype(column):
         return column.astype("float64")
     cells = texts_of(column, args.na_values)
-    numbers = _as_numbers(cells, args.decimal, args.thousands)
+    numbers = _parse_numbers(cells, args.decimal, args.thousands)
     bad = cells[cells.notna() & numbers.isna()]
     if not len(bad):
         return numbers
@@ -91,7 +91,7 @@ def numbers_of(column: Any, args: Namespace, faults: Faults) -> Any:
     if bad.str.fullmatch(_GROUPED).all() and args.decimal == ".":
         faults.add(f"{text} --thousands , reads 1,000 as a thousand.")
         faults.mend(thousands=",")
-    elif _as_numbers(bad, other, None).notna().all():
+    elif _parse_numbers(bad, other, None).notna().all():
         faults.add(f"{text} --decimal {other} reads such numbers.")
         faults.mend(decimal=other)
     elif len(words) <= 3:
@@ -100,10 +100,10 @@ def numbers_of(column: Any, args: Namespace, faults: Faults) -> Any:
         faults.mend(na_values=[*args.na_values, *words])
     else:
         faults.stop(text)
-    return _as_numbers(cells, args.decimal, args.thousands)
+    return _parse_numbers(cells, args.decimal, args.thousands)
 
 
-def _as_numbers(cells: Any, decimal: str, thousands: str | None) -> Any:
+def _parse_numbers(cells: Any, decimal: str, thousands: str | None) -> Any:
     """Turn text into numbers, nan where it is none."""
     cells = cells.astype("str" if len(cells) == 0 else object)
     if thousands is not None:

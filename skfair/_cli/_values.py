@@ -199,7 +199,7 @@ def read_labels(rows: Any, names: Sequence[str], faults: Faults) -> str | None:
     if not labels:
         return given[0] if given else None
     positives = given or _usual(labels)
-    if not positives and args.y_true and not args.y_score and _in_common(counts):
+    if not positives and args.y_true and not args.y_score and _share_labels(counts):
         return None  # several classes
     if not positives or not _are_known(positives, counts, faults):
         _ask_for_positives(counts, positives, faults)
@@ -254,7 +254,7 @@ def _usual(labels: Sequence[str]) -> list[str]:
     return []
 
 
-def _in_common(counts: Any) -> bool:
+def _share_labels(counts: Any) -> bool:
     """Return whether columns have a label in common."""
     first, *others = ({*each.index} for each in counts.values())
     return bool(others) and all(first & other for other in others)
@@ -293,7 +293,7 @@ def _ask_for_positives(counts: Any, positives: Sequence[str], faults: Faults) ->
     columns = listed([f"{name!r} ({_some(counts[name].index)})" for name in names])
     plural = "columns" if len(names) > 1 else "column"
     meant = _meant(labels)
-    if len(names) == 1 or _in_common(counts):
+    if len(names) == 1 or _share_labels(counts):
         text = f"--pos-label must say which label of {plural} {columns} is positive"
         if positives:
             text += f", got {' and '.join(map(repr, positives))}"

@@ -111,7 +111,7 @@ def number(value: float | None, digits: int = 3) -> str:
     return DASH if value is None else f"{value:z.{digits}f}"
 
 
-def in_unit(value: float | None, width: float = 0.0) -> str:
+def format_in_unit(value: float | None, width: float = 0.0) -> str:
     """Write a number in the unit of a target with four significant digits.
 
     They are those of the width of its interval where that is larger.
@@ -177,14 +177,14 @@ def listed(texts: list[str], at_most: int = 5) -> str:
 
 def quoted(labels: list[str], group: int | None) -> str:
     """Put a group's label in quotation marks; None is everyone."""
-    return "everyone" if group is None else in_quotes(labels[group])
+    return "everyone" if group is None else quote(labels[group])
 
 
-def in_quotes(text: str) -> str:
+def quote(text: str) -> str:
     """Put a name in quotation marks."""
     return f"“{text}”"
 
 
 def with_size(label: str, n: float) -> str:
     """Name a group with its number of rows."""
-    return f"{in_quotes(label)} ({whole(n)})"
+    return f"{quote(label)} ({whole(n)})"

@@ -338,8 +338,8 @@ def check_y_true(
             return
     classes = distinct_labels(values, "y_true")
     if len(classes) > 2:
-        of_numbers = values.dtype.kind == "f" and scores.ndim == 1
-        swapped = of_numbers and len(pd.unique(scores)) < 3
+        compares_numbers = values.dtype.kind == "f" and scores.ndim == 1
+        swapped = compares_numbers and len(pd.unique(scores)) < 3
         tip = " Are y_true and the scores in the wrong order?" if swapped else ""
         raise ValueError(
             f"y_true must be binary, got {len(classes)} classes: "

@@ -123,9 +123,9 @@ def make_biased_classification(
     check_scalar(class_sep, "class_sep", Real, min_val=0)
     names = [f"x{i}" for i in range(n_features)]
     _check_group_sizes(group_sizes, names)
-    rates = _in_order_of_labels("base_rates", base_rates, group_sizes, 0.5, (0, 1))
+    rates = _order_by_labels("base_rates", base_rates, group_sizes, 0.5, (0, 1))
     limits = -math.inf, math.inf
-    shifts = _in_order_of_labels("score_shifts", score_shifts, group_sizes, 0.0, limits)
+    shifts = _order_by_labels("score_shifts", score_shifts, group_sizes, 0.0, limits)
 
     random = check_random_state(random_state)
     shares = {
@@ -163,7 +163,7 @@ def _log_odds(rates: Values, shares: Values, codes: dict[str, Any]) -> Any:
     return np.mean(list(levels.values())) + np.sum(deviations, axis=0)
 
 
-def _in_order_of_labels(
+def _order_by_labels(
     argument: str,
     setting: Setting | None,
     group_sizes: Setting,

@@ -105,7 +105,7 @@ def fit_penalised(
     start = float(logit(base_rate))
     params["init_score"] = np.full(len(rows), start)
     try:
-        return _as_binary(model.fit(X, rows.y_true, **params), start)
+        return _make_binary(model.fit(X, rows.y_true, **params), start)
     except sys.modules["lightgbm"].basic.LightGBMError as error:
         if "num_features" not in str(error):
             raise
@@ -119,7 +119,7 @@ def _with_weights(params: dict[str, Any], rows: Rows) -> dict[str, Any]:
     return params | ({"sample_weight": rows.weights} if weighted else {})
 
 
-def _as_binary(model: Any, start: float) -> Any:
+def _make_binary(model: Any, start: float) -> Any:
     """Make a model with a custom objective predict as a binary classifier.
 
     LightGBM does not keep the log-odds from which such trees start, and predicts no

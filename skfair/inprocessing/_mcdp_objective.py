@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from skfair._mitigation import within_strata
+from skfair._mitigation import keep_comparable
 from skfair._penalty import Objective, PenalisedLoss, check_penalised_loss
 from skfair._utils._arrays import Floats, quotients
 from skfair._utils._validation import check_weights
@@ -118,7 +118,7 @@ or Groups, default=None
         strata = None
         if control_features is not None:
             strata = resolve_strata(control_features, n_samples=len(groups))
-        groups, strata = within_strata(groups, strata)
+        groups, strata = keep_comparable(groups, strata)
         self._codes = groups.codes
         self._parts = _parts_of(groups, strata, group_probabilities)
         self._mean_gradient, self._n_trees = np.zeros(len(self._codes)), 0

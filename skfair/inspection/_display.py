@@ -230,15 +230,15 @@ class PredictionsDisplay(Display):
             rows = np.concatenate([held_out for _, held_out in models])
         of_rows = {"control_features": strata, "sample_weight": sample_weight}
         options |= {
-            argument: _of_rows(values, rows)
+            argument: _select_rows(values, rows)
             for argument, values in of_rows.items()
             if values is not None
         }
         drawn: Self = cls.from_predictions(
-            y if y is None else _of_rows(y, rows),
+            y if y is None else _select_rows(y, rows),
             responses,
             **options,
-            sensitive_features=_of_rows(groups, rows),
+            sensitive_features=_select_rows(groups, rows),
             name=model_name(estimator) if name is None else name,
         )
         return drawn
@@ -281,7 +281,7 @@ def _fold_models(cv_results: Any, n_samples: int) -> list[tuple[Any, Integers]]:
     return list(zip(cv_results["estimator"], held_out, strict=True))
 
 
-def _of_rows(values: Any, rows: Integers | None) -> Any:
+def _select_rows(values: Any, rows: Integers | None) -> Any:
     """Return some rows of labels, groups or weights; None are all rows."""
     return values if rows is None else _safe_indexing(values, rows)
 
@@ -306,8 +306,8 @@ def responses_of(
     beside = {name: values for name, values in beside.items() if values is not None}
     for estimator, rows in models:
         with tip_for_unknown_columns(estimator, X, selector):
-            metadata = {name: _of_rows(beside[name], rows) for name in beside}
-            features = _of_rows(X, rows)
+            metadata = {name: _select_rows(beside[name], rows) for name in beside}
+            features = _select_rows(X, rows)
             parts.append(respond(estimator, method, features, pos_label, **metadata))
     return np.concatenate(parts), groups, strata
 

@@ -641,7 +641,7 @@ def draw_noise(
         errors = part.reshape(n_draws, n_groups, -1)
         errors = errors[:, pairs[:, 0]] - errors[:, pairs[:, 1]]
         gaps = means[pairs[:, 0]] - means[pairs[:, 1]]
-        noise = _of_largest(gaps.ravel(), errors.reshape(n_draws, -1))
+        noise = _noise_of_largest(gaps.ravel(), errors.reshape(n_draws, -1))
         if between and not of_means:
             missed = np.diff(errors).std(axis=0).mean()
             noise = noise._replace(above=noise.above + _BETWEEN * missed)
@@ -679,7 +679,7 @@ def _weighted_means(
     return means, influence
 
 
-def _of_largest(gaps: Floats, errors: Floats) -> Noise:
+def _noise_of_largest(gaps: Floats, errors: Floats) -> Noise:
     """Return the noise of the largest of several gaps."""
     best = int(gaps.argmax())
     apart = np.std(errors - errors[:, [best]], axis=0)

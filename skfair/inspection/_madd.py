@@ -312,7 +312,7 @@ def _shares_in_bins(
     positions = [statistic.labels.index(label) for label in groups]
     shares = np.empty((len(positions), n_bins))
     for row, group in enumerate(positions):
-        scores, weights = statistic.of_group(group)
+        scores, weights = statistic.select_group(group)
         # Bins are closed on the left, the last one on both sides, as those of MADD.
         heights, _ = np.histogram(scores, edges, weights=weights)
         shares[row] = heights / statistic.totals[group]

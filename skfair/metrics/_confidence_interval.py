@@ -508,12 +508,12 @@ default=None
 def least_level(excess: Callable[[float], float]) -> float:
     """Return smallest probability at which a decreasing function is at most 0, or 1."""
 
-    def by_logarithm(logarithm: float) -> float:
+    def end_at_logarithm(logarithm: float) -> float:
         return excess(math.exp(logarithm))
 
     lowest, highest = math.log(_LEAST_PVALUE), math.log1p(-1e-12)
-    if by_logarithm(highest) > 0:
+    if end_at_logarithm(highest) > 0:
         return 1.0
-    if by_logarithm(lowest) <= 0:
+    if end_at_logarithm(lowest) <= 0:
         return _LEAST_PVALUE
-    return math.exp(brentq(by_logarithm, lowest, highest, xtol=1e-12))
+    return math.exp(brentq(end_at_logarithm, lowest, highest, xtol=1e-12))

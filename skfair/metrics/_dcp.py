@@ -735,7 +735,7 @@ def positions(
     other, wanted = reference
     if labels is None or tuple(labels.tolist()) == wanted:
         return np.arange(len(wanted))
-    own, expected = _as_index(labels.tolist()), _as_index(wanted)
+    own, expected = _make_index(labels.tolist()), _make_index(wanted)
     if own.is_unique and expected.is_unique and len(own) == len(expected):
         indices = own.get_indexer(expected)
         if (indices >= 0).all():
@@ -747,7 +747,7 @@ def positions(
     )
 
 
-def _as_index(labels: Sequence[Hashable]) -> pd.Index:
+def _make_index(labels: Sequence[Hashable]) -> pd.Index:
     """Return the labels as they are, tuples of a MultiIndex included."""
     return pd.Index(list(labels), dtype=object, tupleize_cols=False)
 

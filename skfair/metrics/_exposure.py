@@ -39,7 +39,7 @@ class ExposureDifference(DifferenceOfMeans):
     reference: Reference = "rows"
 
     @property
-    def of_numbers(self) -> bool:
+    def compares_numbers(self) -> bool:
         """Whether means are those of any finite numbers, as exposures are."""
         return True
 

@@ -894,12 +894,12 @@ def _least_ratio_to_mean(
     """Bound the smallest ratio between a rate and their mean, of rates between ends."""
     from_ = low / np.maximum(low * shares + (high @ shares - high * shares), 1e-300)
     to = high / np.maximum(high * shares + (low @ shares - low * shares), 1e-300)
-    ends = np.sort([_at_most_one(from_), _at_most_one(to)], axis=0)
+    ends = np.sort([_invert_above_one(from_), _invert_above_one(to)], axis=0)
     ends[1, (from_ <= 1) & (to >= 1)] = 1
     return float(ends[0].min()), float(ends[1].min())
 
 
-def _at_most_one(ratios: Floats) -> Floats:
+def _invert_above_one(ratios: Floats) -> Floats:
     """Return the ratios or their inverses, whichever are smaller."""
     return np.minimum(ratios, 1 / np.maximum(ratios, 1e-300))
 

@@ -125,7 +125,7 @@ def gap_curves(
     @lru_cache(maxsize=_MAX_KEPT)
     def in_bins(group: int | None) -> NDArray[Any]:
         """Return weights of a group in all bins, or its shares if inexact."""
-        scores, weights = statistic.of_group(group)
+        scores, weights = statistic.select_group(group)
         heights = np.append(0, np.cumsum(weights)).astype(dtype)
         # By the last height, not by the total, it ends at 1 without rounding.
         return bin_changes(scores, heights if exact else heights / heights[-1], edges)

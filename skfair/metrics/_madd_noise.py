@@ -94,7 +94,7 @@ def _histograms(
     """Compare the histograms of all groups, or of some comparisons, by bins."""
     statistic, sizes, _ = observed
     if statistic.n_groups > _FEW_GROUPS:
-        groups = [statistic.of_group(group) for group in range(statistic.n_groups)]
+        groups = [statistic.select_group(group) for group in range(statistic.n_groups)]
     else:
         scores, weights, codes = statistic.scores, statistic.weights, statistic.codes
         groups = [(scores, weights * (codes == g)) for g in range(statistic.n_groups)]
@@ -213,7 +213,7 @@ def _compare_histograms(
             by_tangent = 2 * high_end_at_one_score(
                 values / 2, level / 2, np.array(variances).T
             )
-        by_mean = np.where(many, _without_noise(histograms, -ndtri(level / 2)), np.inf)
+        by_mean = np.where(many, _remove_noise(histograms, -ndtri(level / 2)), np.inf)
         return float(np.minimum(by_tangent, by_mean).max())
 
     def low(level: float) -> float:
@@ -237,7 +237,7 @@ def _noisy_values() -> tuple[Floats, Floats]:
     return means, np.sqrt(1 + _RATIOS**2 - means**2)
 
 
-def _without_noise(histograms: Histograms, quantile: float) -> Floats:
+def _remove_noise(histograms: Histograms, quantile: float) -> Floats:
     """Return the largest x that S E|x / S + N| plus noise allows.
 
     That is the quantile of normal noise, with the standard deviation of |x / S + N|.

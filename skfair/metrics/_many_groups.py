@@ -24,7 +24,7 @@ from skfair._utils._arrays import Bools, Floats, quotients
 from skfair._utils._text import shown
 from skfair._utils._validation import check_flag, check_real
 from skfair._utils._warnings import warn_user
-from skfair.groups import by_plain_label, with_labels
+from skfair.groups import map_labels, with_labels
 from skfair.metrics._inputs import (
     Quality,
     check_group_weights,
@@ -134,7 +134,7 @@ def weigh_groups(statistic: Rows, group_weights: GroupWeights) -> tuple[Rows, Fl
             f"got {shown(group_weights)}."
         )
     if isinstance(group_weights, Mapping | pd.Series):
-        by_label = by_plain_label("group_weights", group_weights)
+        by_label = map_labels("group_weights", group_weights)
         lacking = [label for label in statistic.labels if label not in by_label]
         if lacking:
             raise ValueError(

@@ -272,7 +272,9 @@ def _mixed_low(
 
     @cache
     def end_of(i: int) -> Callable[[float], float]:
-        return largest_gap_end(*(statistic.of_group(group) for group in pairs[:, i]))
+        return largest_gap_end(
+            *(statistic.select_group(group) for group in pairs[:, i])
+        )
 
     def low(level: float) -> float:
         # As if the gap were the same at the scores of all rows.
@@ -691,11 +693,11 @@ def _fits_window(
     fits = halves > epsilon + ROUNDING
     close = (halves >= epsilon - ROUNDING) > fits
     if close.any():  # seldom
-        fits[close] = _without_rounding(halves[close]) > epsilon
+        fits[close] = _remove_rounding(halves[close]) > epsilon
     return np.asarray(fits)
 
 
-def _without_rounding(halves: Floats) -> Floats:
+def _remove_rounding(halves: Floats) -> Floats:
     """Return the least epsilons whose windows exceed runs of some lengths.
 
     (0.8 - 0.6) / 2 exceeds 0.1 by rounding only: no window of 0.1 fits into it. Half
@@ -736,7 +738,7 @@ def gap_profile(gap: Gap) -> tuple[Floats, Floats]:
         at_zero = before < 0
         reach[at_zero] = ends[at_zero]
     # MCDP(0) sees every piece, however short: none may end at epsilon 0.
-    reach = np.maximum(_without_rounding(reach), np.nextafter(0, 1))
+    reach = np.maximum(_remove_rounding(reach), np.nextafter(0, 1))
     order = np.argsort(reach)
     values = np.maximum.accumulate(heights[positive][order][::-1])[::-1] / gap.scale
     return merge_steps(np.concatenate([[0.0], reach[order]]), np.append(values, 0.0))

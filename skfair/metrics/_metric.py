@@ -438,7 +438,7 @@ class Metric(ABC):
         comparisons = self.noise(observed._replace(statistic=statistic), method)
         place = partial(self.pair_and_place, statistic)
         comparisons = comparisons._replace(maximum=self.largest, locate=place)
-        return comparisons if unit == 1 else comparisons.in_unit(unit)
+        return comparisons if unit == 1 else comparisons.scale_to_unit(unit)
 
     def refuse(self, statistic: Any) -> Estimate | None:
         """Return estimate of a statistic whose groups cannot be compared, else None."""

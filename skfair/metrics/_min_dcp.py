@@ -210,7 +210,7 @@ class ChannelSearch:
             self.clock,
             n_rows=n_classes,
         )
-        return None if solved is None else _as_channel(solved.x[: n_classes**2])
+        return None if solved is None else _make_channel(solved.x[: n_classes**2])
 
     def _linearised_step(self, current: Carried, radius: float) -> Floats | None:
         """Return the channel that carries the most to first order, within a radius."""
@@ -231,7 +231,9 @@ class ChannelSearch:
             row_sum=0.0,
         )
         return (
-            None if solved is None else _as_channel(channel + solved.x[: len(channel)])
+            None
+            if solved is None
+            else _make_channel(channel + solved.x[: len(channel)])
         )
 
 
@@ -257,7 +259,7 @@ def _distinct(fits: list[Carried]) -> list[Carried]:
     return chosen
 
 
-def _as_channel(entries: Floats) -> Floats:
+def _make_channel(entries: Floats) -> Floats:
     """Square matrix with non-negative rows that sum to one, rounding removed."""
     n_classes = round(len(entries) ** 0.5)
     channel = np.clip(entries, 0.0, None).reshape(n_classes, n_classes)

@@ -397,7 +397,7 @@ class Compared:
         """
         null = drawn[:, 0]
         numbers = np.vstack([self(sample), drawn[~np.isnan(null)]])[:, 1:]
-        order = Order.of(numbers, self.unit)
+        order = Order.from_numbers(numbers, self.unit)
         return PermutationTestResult(
             value=observed,
             pvalue=order.pvalue,
@@ -471,7 +471,7 @@ class Order(NamedTuple):
     pvalue: float
 
     @classmethod
-    def of(cls, numbers: Floats, unit: float) -> Order:
+    def from_numbers(cls, numbers: Floats, unit: float) -> Order:
         """Order arrangements by their gaps, in rows; gaps may be undefined."""
         means, deviations = _moments(numbers)
         deviations[deviations <= _NO_DEVIATION * unit] = math.inf
@@ -535,7 +535,7 @@ def permuted_sample(sample: Sample, within: Any) -> tuple[Sample, list[Integers]
         return sample.dealt(parts)
     single = rows.cluster is None and len(sample.parts) == 1
     if single and tests_pairs(sample):
-        return sample.in_cells(parts)
+        return sample.count_in_cells(parts)
     return sample, parts
 
 

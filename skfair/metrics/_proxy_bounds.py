@@ -93,7 +93,7 @@ def margins(
     draws = np.random.Generator(bits)  # which draws normal numbers faster
     variances = [cells.squares]
     if len(cells.compared_within) <= _FEW_KINDS:
-        variances.append(_like_everyone(cells))
+        variances.append(_squares_of_mixture(cells))
     drawn = np.empty((len(odds_ratios), len(variances), _N_DRAWS))
     for start, (i, squares) in product(range(0, _N_DRAWS, step), enumerate(variances)):
         n_draws = min(step, _N_DRAWS - start)
@@ -126,7 +126,7 @@ def _least_freedom(cells: DenseCells) -> float:
     return float(min(freedom)) - 1
 
 
-def _like_everyone(cells: DenseCells) -> Floats:
+def _squares_of_mixture(cells: DenseCells) -> Floats:
     """Return squared weights by kind, if a part had everyone's kinds."""
     squares = np.zeros_like(cells.squares)
     everyone = cells.masses.sum(axis=(0, 1))
@@ -196,8 +196,8 @@ def _noise_of_rates(
     ]
     if pair:  # the first group has what the second has not
         inside, rest = (
-            [of_part - end for end in reversed(ends)]
-            for of_part, ends in zip(of_parts, errors[0], strict=True)
+            [noise_of_part - end for end in reversed(ends)]
+            for noise_of_part, ends in zip(of_parts, errors[0], strict=True)
         )
         errors.insert(0, (inside, rest))
     for group, (of_inside, of_rest) in enumerate(errors):
@@ -215,15 +215,15 @@ def _noise_of_ends(
 ) -> tuple[list[Floats], list[Floats]]:
     """Return the noise of the least and largest mass of a group."""
 
-    def of_part(part: int) -> list[Floats]:
+    def noise_of_part(part: int) -> list[Floats]:
         return [
             _noise_of_end(rows, cells, noise, group, part, odds_ratio, end)
             for end in (-1, 1)
         ]
 
-    inside = of_part(0)
+    inside = noise_of_part(0)
     if not (rows.fixed and cells.split is split_below):
-        return inside, of_part(1)
+        return inside, noise_of_part(1)
     # Each score is in the numerator or in the rest, and the group's mass is known.
     of_masses, *_ = noise
     mass = of_masses[:, 0] @ cells.probabilities[:, [group]].astype(_SHORT)
@@ -738,7 +738,7 @@ or dict, default=None
     if defined and confidence_level is not None:
         margin = margins(
             rows,
-            _at_points(cells_of_rows),
+            _masses_at_quantiles(cells_of_rows),
             ratios.tolist(),
             kind,
             pairs,
@@ -747,18 +747,18 @@ or dict, default=None
         )
         low, high = np.maximum(lower - margin, 0), np.minimum(upper + margin, 1)
 
-    def as_asked(ends: Floats) -> Any:
+    def unpack_single(ends: Floats) -> Any:
         """Return a number where one odds ratio was given."""
         return float(ends[0]) if np.ndim(odds_ratio) == 0 else ends
 
     return ProxyBoundsResult(
         metric=as_metric(metric).name,
-        odds_ratio=as_asked(ratios),
-        lower=as_asked(lower),
-        upper=as_asked(upper),
+        odds_ratio=unpack_single(ratios),
+        lower=unpack_single(lower),
+        upper=unpack_single(upper),
         estimate=estimate,
-        lower_confidence=None if confidence_level is None else as_asked(low),
-        upper_confidence=None if confidence_level is None else as_asked(high),
+        lower_confidence=None if confidence_level is None else unpack_single(low),
+        upper_confidence=None if confidence_level is None else unpack_single(high),
         confidence_level=confidence_level,
         shown_odds_ratio=_warn_if_refuted(rows),
         _rows=rows,
@@ -819,7 +819,7 @@ def _read(
         kinds = rows.lows.astype(np.intp)
         split = partial(_split_labels, n_classes, np.unique(kinds // n_classes))
         of_kinds = np.arange(n_classes**2) // n_classes
-        cells = DenseCells.of(rows, kinds, of_kinds, split)
+        cells = DenseCells.from_rows(rows, kinds, of_kinds, split)
     else:
         rows = _read_scores(y_true, y_score, options, kind, arguments)
         cells = ScoreCells(rows)
@@ -920,7 +920,7 @@ def _warn_if_refuted(rows: ProxyRows) -> float:
     return odds_ratio
 
 
-def _at_points(cells: ScoreCells | DenseCells) -> DenseCells:
+def _masses_at_quantiles(cells: ScoreCells | DenseCells) -> DenseCells:
     """Return the masses of cells at quantiles of the scores, if there are more scores.
 
     All scores of an entry lie on the same side of each of these thresholds.
@@ -937,4 +937,4 @@ def _at_points(cells: ScoreCells | DenseCells) -> DenseCells:
     kinds = np.searchsorted(thresholds, rows.highs)
     widths = np.append(np.diff(thresholds), 0.0)
     together = np.zeros(len(thresholds), dtype=np.intp)
-    return DenseCells.of(rows, kinds, together, split_below, widths)
+    return DenseCells.from_rows(rows, kinds, together, split_below, widths)

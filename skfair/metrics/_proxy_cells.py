@@ -108,7 +108,7 @@ def rows_by_cell(
     else:
         table, labels, groups = _read_probabilities(group_probabilities, groups, labels)
         if isinstance(group_probabilities, Mapping):
-            table = _by_label(
+            table = _align_by_label(
                 "group_probabilities", group_probabilities, table, cell_labels, cells
             )
         else:
@@ -154,7 +154,7 @@ def table_by_cell(
     labels, codes = table.labels, table.groups.codes
     nobody = np.full(0, -1)
     probabilities, names, _ = _read_probabilities(group_probabilities, nobody, ())
-    probabilities = _by_label(
+    probabilities = _align_by_label(
         "group_probabilities", group_probabilities, probabilities, labels, labels
     )
     _check_not_alone(table.counts)
@@ -275,7 +275,7 @@ def _two_labels(name: str | None, labels: Labels) -> Labels:
     return (others[0] if others else f"not {own}", own)
 
 
-def _by_label(
+def _align_by_label(
     name: str, by_label: Mapping[Any, Any], table: Any, cell_labels: Labels, cells: Any
 ) -> Any:
     """Return the rows of a table that belong to the cells, by their labels."""
@@ -436,9 +436,12 @@ class _Steps:
         weights, groups = rows.weights[order], rows.groups[order]
         self.masses = np.where(groups < 0, weights, 0).astype(float)
         self.known_masses = np.stack(
-            [self.at_ends(weights * (groups == g)) for g in range(len(rows.labels))]
+            [
+                self.sum_to_thresholds(weights * (groups == g))
+                for g in range(len(rows.labels))
+            ]
         )
-        self.everyone = self.at_ends(weights)
+        self.everyone = self.sum_to_thresholds(weights)
         in_cells = np.argsort(self.cells, kind="stable")
         sums = np.append(0.0, running_sums(self.masses[in_cells]))
         sizes = np.bincount(self.cells, minlength=rows.n_cells)
@@ -448,7 +451,7 @@ class _Steps:
         self.sums_in_cell = np.empty(len(order))
         self.sums_in_cell[in_cells] = sums[1:] - np.repeat(starts, sizes)
 
-    def at_ends(self, values: NDArray[Any]) -> Floats:
+    def sum_to_thresholds(self, values: NDArray[Any]) -> Floats:
         """Sum the values up to each threshold."""
         return np.append(0.0, running_sums(values))[self.ends]
 
@@ -473,8 +476,10 @@ class _Steps:
         for those above it.
         """
         known_mass = self.known_masses[group]
-        below = known_mass + self.at_ends(self.masses * of_below.take(self.cells))
-        sums = self.at_ends(self.masses * of_above.take(self.cells))
+        below = known_mass + self.sum_to_thresholds(
+            self.masses * of_below.take(self.cells)
+        )
+        sums = self.sum_to_thresholds(self.masses * of_above.take(self.cells))
         total = below + np.maximum(known_mass[-1] - known_mass + sums[-1] - sums, 0)
         return quotients(below, total, empty)
 
@@ -488,7 +493,7 @@ class _Steps:
         np.clip(beyond, 0, self.masses, out=beyond)
         beyond *= slopes.take(self.cells)
         beyond += self.masses * first.take(self.cells)
-        return self.at_ends(beyond)
+        return self.sum_to_thresholds(beyond)
 
 
 @dataclass(frozen=True, eq=False)
@@ -613,7 +618,7 @@ class DenseCells:
     widths: Floats | None = None
 
     @classmethod
-    def of(
+    def from_rows(
         cls,
         rows: ProxyRows,
         kinds: Integers,

@@ -122,7 +122,7 @@ class Comparisons(NamedTuple):
     # Warning to the user who asks for the value; "" if there is none.
     message: str = ""
 
-    def in_unit(self, unit: float) -> Comparisons:
+    def scale_to_unit(self, unit: float) -> Comparisons:
         """Return the comparisons of numbers that were divided by a unit."""
         return self._replace(
             value=self.value * unit,
@@ -285,7 +285,7 @@ def noise_of_means(
     return nearer, further
 
 
-def of_either_sign(further: Quantiles, values: Floats) -> Quantiles:
+def combine_signs(further: Quantiles, values: Floats) -> Quantiles:
     """Return quantiles of noise away from 0, whichever sign the value has.
 
     Where a value is large, noise of the other sign hardly ever reaches it, and needs a
@@ -475,7 +475,7 @@ def compare_means(
         return Comparisons(value, values.size, *ends)
     if method == "band":
         above, further = noise_of_means(moments, sizes, shares, multigroup)
-        return with_values(value, values, above, of_either_sign(further, values))
+        return with_values(value, values, above, combine_signs(further, values))
     above, _ = distribution_free(sizes, shares, multigroup, method)
     # The noise has either sign.
     return with_values(value, values, above, lambda level: above(level / 2))

@@ -123,26 +123,26 @@ class DifferenceOfMeans(DifferenceOfNumbers):
     bounded = True
 
     @property
-    def of_numbers(self) -> bool:
+    def compares_numbers(self) -> bool:
         """Whether means are those of any finite numbers, not of values in [0, 1]."""
         return False
 
     def numbers(self, statistic: Any) -> Numbers:
         """Return the mean of each group in each cell, with sizes and names."""
-        if self.of_numbers:
+        if self.compares_numbers:
             return mean_numbers(statistic)[0]
         return mean_outcomes(statistic)
 
     def locate(self, statistic: Any) -> Located:
         """Find the largest gap, between which groups it is, and where."""
-        if self.of_numbers:
+        if self.compares_numbers:
             return locate_means(statistic, self.multigroup)
         return locate_outcomes(statistic, multigroup=self.multigroup)
 
     def noise(self, observed: Observed, method: Method) -> Comparisons:
         """Bound the noise of each difference of means."""
         rows, sizes, squares = observed
-        if self.of_numbers:
+        if self.compares_numbers:
             squares = replace(rows, y_pred=rows.y_pred**2).means
         moments = rows.means, rows.means if squares is None else squares
         value, shares = self.value(rows), shares_of_groups(rows)
@@ -190,14 +190,14 @@ class DemographicParity(DifferenceOfMeans):
             check_real("threshold", self.threshold, *ends, alternative="None or ")
 
     @property
-    def of_numbers(self) -> bool:
+    def compares_numbers(self) -> bool:
         """Whether means of numbers in a unit are compared."""
         return self.scale == "real" and self.threshold is None
 
     def check(self, rows: Rows) -> Rows:
         """Check scores or decisions, and return them as numbers."""
         check_y_true(rows.y_true, rows.y_pred, self.scale, "y_pred")
-        if self.of_numbers:
+        if self.compares_numbers:
             numbers = scores_on(self.scale, rows.y_pred, "y_pred")
         else:
             options = self.threshold, self.pos_label, self.scale
@@ -207,12 +207,12 @@ class DemographicParity(DifferenceOfMeans):
     @property
     def largest(self) -> float:
         """Largest value; numbers in a unit have none."""
-        return math.inf if self.of_numbers else self.maximum
+        return math.inf if self.compares_numbers else self.maximum
 
     def observe(self, part: Rows) -> Observed:
         """Count checked rows, with the numbers that the noise depends on."""
         observed = super().observe(part)
-        if self.of_numbers:
+        if self.compares_numbers:
             return observed
         squares = replace(part, y_pred=part.y_pred**2).grouped().means
         return observed._replace(squares=squares)
@@ -641,7 +641,7 @@ class MeanErrorDifference(DifferenceOfMeans):
     maximum = math.inf
 
     @property
-    def of_numbers(self) -> bool:
+    def compares_numbers(self) -> bool:
         """Whether means are those of any finite numbers: errors are."""
         return True
 

@@ -341,7 +341,7 @@ def evaluated(
     if rows.n_bins:
         rows = round_to_edges(rows)
     value = metric.evaluate(rows, columns[0])
-    return value, Sample.of_rows(metric, rows)
+    return value, Sample.from_rows(metric, rows)
 
 
 def _warn_of_undefined(values: Floats, *, left_out: bool) -> None:

@@ -37,7 +37,7 @@ class Sample:
     anew: bool = False
 
     @classmethod
-    def of_rows(cls, metric: Metric, rows: Rows) -> Self:
+    def from_rows(cls, metric: Metric, rows: Rows) -> Self:
         """Check rows, once for all draws of them."""
         checked = metric.parts(rows)
         several = len(checked) > 1
@@ -71,7 +71,7 @@ class Sample:
         """Collected tables, on the scale on which groups are compared."""
         return [*map(self.metric.scaled, self.collected)]
 
-    def of_metric(self, metric: Metric) -> Self:
+    def replace_metric(self, metric: Metric) -> Self:
         """Return the same draw for another metric, sharing what both collect."""
         other = replace(self, metric=metric)
         if metric.compares_distributions == self.metric.compares_distributions:
@@ -143,16 +143,16 @@ class Sample:
         People who are alike are counted in cells where a metric needs one part of them.
         """
         if len(self.parts) == 1 and self.metric.counts_alike and not self.anew:
-            sample, lists = self.in_cells(within)
+            sample, lists = self.count_in_cells(within)
             if sample is not self:
                 return sample, lists
-        sample = self.of_rows(self.metric, self.rows.crossed())
+        sample = self.from_rows(self.metric, self.rows.crossed())
         n_groups = self.rows.n_groups
         of_groups = np.arange(n_groups)
         lists = [(at[:, np.newaxis] * n_groups + of_groups).ravel() for at in within]
         return replace(sample, anew=self.anew), lists
 
-    def in_cells(self, within: list[Integers]) -> tuple[Self, list[Integers]]:
+    def count_in_cells(self, within: list[Integers]) -> tuple[Self, list[Integers]]:
         """Count people of the only part who are alike within lists of positions.
 
         Returned with the positions of their cells, unless few people are alike, or the

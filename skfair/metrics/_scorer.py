@@ -211,7 +211,7 @@ class FairnessScorer(GroupScorer):
         scored: Callable[..., float] = _Scored(score_func)
         self._made = make_metric(score_func, kwargs)
         if _decides(self._made) and response_method != "predict":
-            scored = partial(_of_scores, scored)
+            scored = partial(_evaluate_scores, scored)
         super().__init__(scored, sign, kwargs, response_method)
         self._metric = score_func
         self._sensitive_features = sensitive_features
@@ -257,7 +257,7 @@ class FairnessScorer(GroupScorer):
         n_samples = count_rows(X)
         given = groups
         if given is None:
-            selector = _in_array(self._sensitive_features, estimator, X)
+            selector = _positions_in_array(self._sensitive_features, estimator, X)
             given = select_columns(X, selector)
         # Each fold would warn of the same words.
         groups = resolve_groups(given, n_samples=n_samples, X=X, missing_values=())
@@ -267,7 +267,7 @@ class FairnessScorer(GroupScorer):
         if strata is None and self._control_features == "y_true":
             strata = y_true
         if strata is not None or self._control_features is not None:
-            selector = _in_array(self._control_features, estimator, X)
+            selector = _positions_in_array(self._control_features, estimator, X)
             options["control_features"] = resolve_strata(
                 strata,
                 n_samples=n_samples,
@@ -556,7 +556,7 @@ def get_fairness_scorer_names() -> list[str]:
     return sorted(_NEGATED + name for name in METRICS)
 
 
-def _in_array(selector: Any, estimator: Any, X: Any) -> Any:
+def _positions_in_array(selector: Any, estimator: Any, X: Any) -> Any:
     """Return the positions in an array of the columns that the estimator knows by name.
 
     `sklearn.callback.ScoringMonitor` scores arrays of the tables that it was given.
@@ -565,7 +565,7 @@ def _in_array(selector: Any, estimator: Any, X: Any) -> Any:
     if not isinstance(X, np.ndarray) or X.shape[1:] != (len(names),):
         return selector
     if isinstance(selector, (list, tuple)):
-        return [_in_array(name, estimator, X) for name in selector]
+        return [_positions_in_array(name, estimator, X) for name in selector]
     is_known = isinstance(selector, str) and selector in names
     return names.index(selector) if is_known else selector
 
@@ -644,7 +644,7 @@ def _decides(metric: Metric) -> bool:
     return metric.options.get("threshold") is not None
 
 
-def _of_scores(
+def _evaluate_scores(
     metric: Callable[..., float],
     y_true: Any,
     y_score: Any,

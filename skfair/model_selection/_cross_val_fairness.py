@@ -323,7 +323,7 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
     held_out, owners = _join_folds(every_row, rows, responses)
     within = None if within is None else within[owners]
     value = metric.evaluate(held_out)
-    sample = Sample.of_rows(metric, replace(held_out, fold=None))
+    sample = Sample.from_rows(metric, replace(held_out, fold=None))
     resampled = resample(
         sample, value, level, n_resamples, generator=check_seed(random_state), **jobs
     )

@@ -302,7 +302,7 @@ class FairnessMonitor:
         look = self._look(total)
         if self._n_scores is not None:  # unless scores have any scale
             batch = rounded(batch, self._n_scores)
-        blocks = with_look(self._blocks, batch)
+        blocks = add_look(self._blocks, batch)
         recent, change = self._recent(blocks)
         self.table_, self._blocks, self._change = total, blocks, change
         self._looks.append(look | recent)
@@ -687,7 +687,7 @@ class FairnessMonitor:
             true = _true_classes(*pair)
             large = [_large_groups(part, smallest, true) for part in pair]
             groups = [group for group in large[0] if group in large[1]]
-            both.append([of_groups(part, groups) for part in pair])
+            both.append([select_groups(part, groups) for part in pair])
         if not both:
             return -math.inf
         before, since = (
@@ -803,7 +803,7 @@ class FairnessMonitor:
             return self._compare(table._rows, method)
         small = [every[i] for i in np.flatnonzero(sizes < smallest)]
         few = describe_left_out(small, len(every), smallest, which)
-        own = of_groups(table, [every[i] for i in large])
+        own = select_groups(table, [every[i] for i in large])
         return self._compare(own._rows, method)._replace(
             reason=reason, message=f"{name} leaves groups out: {few}."
         )
@@ -927,12 +927,12 @@ def _n_rates(table: CountTable) -> int:
     return len(true) * len({*true, *predicted})
 
 
-def of_groups(table: CountTable, labels: Sequence[Hashable]) -> CountTable:
+def select_groups(table: CountTable, labels: Sequence[Hashable]) -> CountTable:
     """Return the table of some groups."""
     if tuple(labels) == table.labels:
         return table
     groups = with_labels(table._rows.groups, tuple(labels))
-    return CountTable._of(table._rows.with_groups(groups).grouped())
+    return CountTable._wrap(table._rows.with_groups(groups).grouped())
 
 
 def _with_share(comparisons: Comparisons, share: float) -> Comparisons:
@@ -1031,10 +1031,10 @@ def rounded(table: Any, n_scores: int) -> Any:
     if isinstance(table, dict):
         return {label: rounded(part, n_scores) for label, part in table.items()}
     scores = bins_of(table._rows.y_pred, n_scores) / n_scores
-    return CountTable._of(merge_cells(replace(table._rows, y_pred=scores)))
+    return CountTable._wrap(merge_cells(replace(table._rows, y_pred=scores)))
 
 
-def with_look(blocks: Sequence[Block], batch: Any) -> list[Block]:
+def add_look(blocks: Sequence[Block], batch: Any) -> list[Block]:
     """Add a look, and join the two oldest blocks of a length of which are too many."""
     joined, length = [*blocks, (1, batch)], 1
     while True:

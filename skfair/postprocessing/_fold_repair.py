@@ -72,7 +72,7 @@ class Spread:
         parts = [rows, *(rows[rows.fold == model] for model in range(n_models))]
         statistics = [distributions(part) for part in parts]
         everyone, *self.by_model = [
-            LinearCDF.of(statistic, None, ends_of(scale, statistic.scores))
+            LinearCDF.from_statistic(statistic, None, ends_of(scale, statistic.scores))
             for statistic in statistics
         ]
         self.scores, self.heights = everyone.scores, everyone.middle

@@ -27,8 +27,8 @@ from skfair._mitigation import (
     check_estimator,
     fit_all,
     groups_to_compare,
+    keep_comparable,
     route_fit_params,
-    within_strata,
 )
 from skfair._rows import Rows, squares_by_group
 from skfair._utils._arrays import Bools, Floats, Integers
@@ -590,7 +590,9 @@ class StratumLosses:
         measured = _measured(rows)
         self.statistic = distributions(measured)
         # They are smoothed as the repair smooths them.
-        self.cdfs = GroupCDFs.of(self.statistic, smooth=model.max_mcdp is not None)
+        self.cdfs = GroupCDFs.from_statistic(
+            self.statistic, smooth=model.max_mcdp is not None
+        )
         #: Positions of each group's rows in the order of their scores.
         self.members = [
             part[np.argsort(rows.y_pred[part])]
@@ -606,7 +608,7 @@ class StratumLosses:
         #: Which groups the fairness loss compares.
         self.differing = _differing(measured, self.cdfs)
 
-    def of(self, amounts: Floats) -> Floats:
+    def evaluate(self, amounts: Floats) -> Floats:
         """Return total, accuracy and fairness loss of each amount of repair."""
         all_measured = len(_measured(self.rows)) == len(self.rows)
         # Maps of scores that stay together are lines between the knots of the CDFs.
@@ -614,7 +616,7 @@ class StratumLosses:
         if self.model.accuracy_loss == "zero_one" and by_height:
             accuracy = self._error_rates(amounts)
         else:
-            accuracy = self._of_repaired(amounts, self._accuracy_loss)
+            accuracy = self._repaired_losses(amounts, self._accuracy_loss)
         fairness = self._fairness(amounts)
         for name, losses in {"accuracy_loss": accuracy, "fairness": fairness}.items():
             if not np.isfinite(losses).all():
@@ -669,13 +671,13 @@ class StratumLosses:
             return 0.0
         if loss == "mcdp":
             return self._gap(rows)
-        return MADD().locate(self._of_compared(rows)).value / 2
+        return MADD().locate(self._compared_distributions(rows)).value / 2
 
     def _gap(self, rows: Rows) -> float:
         """Return MCDP(0) of the groups that are compared."""
-        return MCDP().find_pair(self._of_compared(rows)).value
+        return MCDP().find_pair(self._compared_distributions(rows)).value
 
-    def _of_compared(self, rows: Rows) -> Distributions:
+    def _compared_distributions(self, rows: Rows) -> Distributions:
         """Score distributions of the groups that are compared."""
         return distributions(rows_compared(_measured(rows), self.differing))
 
@@ -683,7 +685,7 @@ class StratumLosses:
         """Return the fairness loss of each amount of repair."""
         model = self.model
         if callable(model.fairness):
-            return self._of_repaired(amounts, self._fairness_loss)
+            return self._repaired_losses(amounts, self._fairness_loss)
         loss = self._fairness_loss(self.rows)
         tied = model.ties == "mid" and has_ties(self.statistic)
         if not loss or (not tied and model.max_mcdp is None):
@@ -691,10 +693,12 @@ class StratumLosses:
         plain = self._gap(self.rows)
         left = np.minimum(amounts, plain)
         if tied:
-            left = self._of_repaired(amounts, self._gap)
+            left = self._repaired_losses(amounts, self._gap)
         return np.asarray(loss * left / plain)
 
-    def _of_repaired(self, amounts: Floats, loss: Callable[[Rows], float]) -> Floats:
+    def _repaired_losses(
+        self, amounts: Floats, loss: Callable[[Rows], float]
+    ) -> Floats:
         """Return the loss of the rows repaired by each amount."""
         repaired = map(self._repaired, amounts)
         return np.array([loss(replace(self.rows, y_pred=part)) for part in repaired])
@@ -704,7 +708,7 @@ class StratumLosses:
         cdfs = self.cdfs
         scores: Floats = self.rows.y_pred
         by_gap = self.model.max_mcdp is not None
-        repair = cdfs.within_band if by_gap else cdfs.towards_everyone
+        repair = cdfs.clip_to_band if by_gap else cdfs.move_towards_pooled
         path = repair(float(amount))
         if not path.moves:
             return scores
@@ -756,16 +760,18 @@ class StratumLosses:
         reached = np.full(n_amounts, 2 * len(self.cdfs.pooled.scores) - 1)
         while (reached - below > 1).any():
             middle = np.maximum((below + reached) // 2, 0)
-            reaches = self._at_ends(amounts, middle)[0] >= threshold
+            reaches = self._evaluate_at_ends(amounts, middle)[0] >= threshold
             below, reached = np.where(reaches, (below, middle), (middle, reached))
-        left, lower = self._at_ends(amounts, np.maximum(below, 0))
-        right, upper = self._at_ends(amounts, reached)
+        left, lower = self._evaluate_at_ends(amounts, np.maximum(below, 0))
+        right, upper = self._evaluate_at_ends(amounts, reached)
         rise = np.where(below < 0, 0, right - left)  # no score is below the first end
         share = np.ones(n_amounts)
         np.divide(threshold - left, rise, out=share, where=rise > 0)
         return np.asarray((1 - share) * lower + share * upper)
 
-    def _at_ends(self, amounts: Floats, ends: Integers) -> tuple[Floats, Floats]:
+    def _evaluate_at_ends(
+        self, amounts: Floats, ends: Integers
+    ) -> tuple[Floats, Floats]:
         """Return repaired scores and targets at one end of a step."""
         pooled = self.cdfs.pooled
         scores, upper = pooled.scores[ends // 2], ends % 2 == 1
@@ -788,7 +794,7 @@ def losses_by_stratum(rows: Rows, model: MADDPostProcessor) -> list[StratumLosse
 
     A single stratum is where the maps of all rows are learnt and measured.
     """
-    groups, strata = within_strata(rows.groups, rows.strata, rows.weight, warn=False)
+    groups, strata = keep_comparable(rows.groups, rows.strata, rows.weight, warn=False)
     if rows.strata is None:
         return [StratumLosses(rows, model)]
     single, parts = len(rows.strata.labels) == 1, []
@@ -807,7 +813,7 @@ def mean_losses(
 
     Amounts are levels, or the largest gaps allowed; `name` is that of their column.
     """
-    losses = np.stack([part.of(amounts) for part in strata])
+    losses = np.stack([part.evaluate(amounts) for part in strata])
     mean = np.tensordot(_shares(strata), losses, 1)
     names = ["total_loss", "accuracy_loss", "fairness_loss"]
     return {name: amounts} | dict(zip(names, mean, strict=True))

@@ -111,9 +111,9 @@ class ScoreMap:
 
     def __call__(self, p: Floats, q: Floats, strength: float) -> Floats:
         """Return new scores at a strength."""
-        return next(self.at_each(p, q, [strength]))
+        return next(self.iterate_strengths(p, q, [strength]))
 
-    def at_each(
+    def iterate_strengths(
         self, p: Floats, q: Floats, strengths: Iterable[float]
     ) -> Iterator[Floats]:
         """Yield new scores at one strength after the other."""
@@ -261,11 +261,11 @@ def held_out_scores(
 ) -> Iterator[Floats]:
     """Yield new scores of rows at each strength, by maps fitted without their fold."""
     parts = [np.flatnonzero(rows.fold == fold) for fold in range(len(maps))]
-    at_each = [
-        map_of_others.at_each(rows.y_pred[own], q[own], strengths)
+    iterate_strengths = [
+        map_of_others.iterate_strengths(rows.y_pred[own], q[own], strengths)
         for own, map_of_others in zip(parts, maps, strict=True)
     ]
-    for by_fold in zip(*at_each, strict=True):
+    for by_fold in zip(*iterate_strengths, strict=True):
         scores = np.empty(len(rows))
         scores[np.concatenate(parts)] = np.concatenate(by_fold)
         yield scores

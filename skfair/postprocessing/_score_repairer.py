@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skfair._mitigation import ROUTED, LinkedToSite, labels_text, within_strata
+from skfair._mitigation import ROUTED, LinkedToSite, keep_comparable, labels_text
 from skfair._rows import Rows
 from skfair._utils._arrays import Floats
 from skfair._utils._columns import drop_columns, positions_of, select_columns
@@ -401,7 +401,7 @@ CountTable
         if strata is None:
             self._learn_statistic(distributions(rows))
         else:
-            groups, compared = within_strata(rows.groups, strata, rows.weight, warn)
+            groups, compared = keep_comparable(rows.groups, strata, rows.weight, warn)
             assert compared is not None
             rows = replace(rows, groups=groups)
             statistics = [
@@ -421,7 +421,9 @@ CountTable
         # Certificates hold for exact CDFs.
         smooth = self.max_mcdp is not None and self.confidence_level is None
         smooth &= self.scale == "probability"
-        return self._learn(GroupCDFs.of(statistic, ends=ends, smooth=smooth))
+        return self._learn(
+            GroupCDFs.from_statistic(statistic, ends=ends, smooth=smooth)
+        )
 
     def _learn(self, learnt: GroupCDFs) -> Self:
         """Learn from the CDFs of the groups."""
@@ -433,9 +435,9 @@ CountTable
         self.repair_level_ = None
         if self.max_mcdp is None:
             self.repair_level_ = float(self.repair_level)
-            self._path = learnt.towards_everyone(self.repair_level_)
+            self._path = learnt.move_towards_pooled(self.repair_level_)
         else:
-            self._path = learnt.within_band(self.max_mcdp)
+            self._path = learnt.clip_to_band(self.max_mcdp)
         self._set_repaired_scores()
         self.certified_mcdp_: float | None = None
         if self.max_mcdp is not None and self.confidence_level is not None:
@@ -458,7 +460,7 @@ CountTable
         noise, rows = self._learnt.noise(level)
         aim = max(0.0, max_mcdp - noise - rows)
         while True:
-            self._path = self._learnt.within_band(aim)
+            self._path = self._learnt.clip_to_band(aim)
             self._set_repaired_scores()
             left = float(np.ptp(self._cdfs_after(), axis=0).max())
             excess = left + noise - max_mcdp
@@ -988,14 +990,14 @@ class LinearCDF(NamedTuple):
     high: Floats
 
     @classmethod
-    def of(
+    def from_statistic(
         cls,
         statistic: Distributions,
         group: int | None,
         ends: tuple[float, float] = (0.0, 1.0),
     ) -> Self:
         """Return the CDF of a group that has rows, or of everyone."""
-        scores, weights = statistic.of_group(group)
+        scores, weights = statistic.select_group(group)
         part = slice(None) if group is None else group
         total = statistic.totals[part].sum()
         count = row_counts(statistic)[part].sum()
@@ -1075,7 +1077,7 @@ class LinearCDF(NamedTuple):
         )
         return LinearCDF(scores, low, high)
 
-    def at_knots_of(self, pooled: LinearCDF) -> Floats:
+    def heights_at_knots(self, pooled: LinearCDF) -> Floats:
         """Return the heights at the ends of all steps of the CDF of everyone, in order.
 
         `pooled` must have knots at all scores of `self`.
@@ -1092,7 +1094,7 @@ class LinearCDF(NamedTuple):
         CDF is returned as it is where smoothing moves it by more than sampling noise:
         then many rows share a score, or the density is too uneven for this kernel.
         """
-        scores, weights = statistic.of_group(group)
+        scores, weights = statistic.select_group(group)
         log_odds = logit(np.clip(scores, 1e-9, 1 - 1e-9))
         n_rows, shares = row_counts(statistic)[group], weights / weights.sum()
         variance = shares @ (log_odds - shares @ log_odds) ** 2
@@ -1134,7 +1136,7 @@ class GroupCDFs(NamedTuple):
     n_rows: NDArray[Any]
 
     @classmethod
-    def of(
+    def from_statistic(
         cls,
         statistic: Distributions,
         ends: tuple[float, float] = (0.0, 1.0),
@@ -1147,13 +1149,13 @@ class GroupCDFs(NamedTuple):
         A small group's is mixed with everyone's by its number of rows, or that in
         `sizes`.
         """
-        pooled = LinearCDF.of(statistic, None, ends)
+        pooled = LinearCDF.from_statistic(statistic, None, ends)
         present = np.flatnonzero(statistic.counts)
         labels, own, cdfs = [], [], []
         n_rows = row_counts(statistic)[present]
         sizes = n_rows if sizes is None else sizes
         for group, size in zip(present.tolist(), sizes.tolist(), strict=True):
-            cdf = LinearCDF.of(statistic, group, ends)
+            cdf = LinearCDF.from_statistic(statistic, group, ends)
             labels.append(statistic.labels[group])
             own.append(cdf)
             cdf = cdf.smoothed(statistic, group) if smooth else cdf
@@ -1164,12 +1166,12 @@ class GroupCDFs(NamedTuple):
     def distances(self) -> Floats:
         """Return the largest distance of each group's own CDF from that of everyone."""
         ends, pooled = self.pooled.ends, self.pooled
-        gaps = [np.abs(cdf.at_knots_of(pooled) - ends).max() for cdf in self.own]
+        gaps = [np.abs(cdf.heights_at_knots(pooled) - ends).max() for cdf in self.own]
         return np.array(gaps)
 
     def heights(self) -> Iterator[Floats]:
         """Return heights of each CDF in turn at the knots of the pooled one."""
-        return (cdf.at_knots_of(self.pooled) for cdf in self.cdfs)
+        return (cdf.heights_at_knots(self.pooled) for cdf in self.cdfs)
 
     def mean_scores(self, heights: Floats) -> Floats:
         """Return the mean score of the groups at each height, by share."""
@@ -1207,12 +1209,12 @@ class GroupCDFs(NamedTuple):
             np.maximum(highest, heights, out=highest)
         return lowest, highest
 
-    def towards_everyone(self, level: float) -> Path:
+    def move_towards_pooled(self, level: float) -> Path:
         """Return the path of the paper: targets ``(1 - level) * F_g + level * F``."""
         target = partial(mixed, level, self.pooled.ends)
         return Path(target, np.repeat(self.pooled.scores, 2), level != 0)
 
-    def within_band(self, max_mcdp: float) -> Path:
+    def clip_to_band(self, max_mcdp: float) -> Path:
         """Return the targets ``clip(F_g, lowest, lowest + max_mcdp)``.
 
         Where no CDF is outside of the band, which is then infinitely wide, nothing
@@ -1253,7 +1255,7 @@ class GroupCDFs(NamedTuple):
 
     def repaired_at(self, path: Path, group: int, heights: Floats) -> Floats:
         """Return the scores at which a group's target has given heights."""
-        knots = path.target(self.cdfs[group].at_knots_of(self.pooled))
+        knots = path.target(self.cdfs[group].heights_at_knots(self.pooled))
         # Rounding must not make the target fall.
         np.maximum.accumulate(knots, out=knots)
         return np.interp(heights, knots, path.scores)

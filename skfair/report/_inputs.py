@@ -201,7 +201,7 @@ class Audit:
         return self.rows.n is not None or len(self.rows) >= MANY_ROWS
 
     @property
-    def of_numbers(self) -> bool:
+    def compares_numbers(self) -> bool:
         """Whether numbers are predicted, of which nothing is decided."""
         return self.options.scale == "real"
 
@@ -249,14 +249,16 @@ def make_audit(
         counts=counts,
         control_features=control_features,
     )
-    of_numbers = options.scale == "real"
-    if of_numbers:
+    compares_numbers = options.scale == "real"
+    if compares_numbers:
         _refuse_with_numbers(y_score, y_pred, pos_label)
         y_score, y_pred = y_pred if y_score is None else y_score, None
     else:
         y_score = _positive_column(y_true, y_score, pos_label)
     scores, predicted, n_samples = _read_models(y_score, y_pred, options)
-    true, classes = _read_true(y_true, predicted, pos_label, bool(scores), of_numbers)
+    true, classes = _read_true(
+        y_true, predicted, pos_label, bool(scores), compares_numbers
+    )
     if true is not None:
         check_length("y_true", len(true), n_samples)
     weights = check_weights(sample_weight, n_samples)
@@ -368,7 +370,7 @@ def _read_models(
     )
     predicted = _models("y_pred", y_pred, encode_classes)
     if not (isinstance(y_score, Mapping) and isinstance(y_pred, Mapping)):
-        scores, predicted = of_one_model(scores, predicted)
+        scores, predicted = name_single_model(scores, predicted)
     lengths = [(name, len(values)) for name, values in scores.items()]
     lengths += [(name, len(codes)) for name, (codes, _) in predicted.items()]
     if not lengths:
@@ -426,7 +428,7 @@ def _models(
     }
 
 
-def of_one_model(
+def name_single_model(
     scores: dict[str, Read], predicted: dict[str, Labels]
 ) -> tuple[dict[str, Read], dict[str, Labels]]:
     """Give a single column of scores and of labels the same name."""
@@ -683,7 +685,7 @@ def _columns_of_models(y_score: Any, y_pred: Any) -> _Models:
     """Return the columns of each model, matched by name."""
     scores, predicted = _named("y_score", y_score), _named("y_pred", y_pred)
     if not (isinstance(y_score, Mapping) and isinstance(y_pred, Mapping)):
-        scores, predicted = of_one_model(scores, predicted)
+        scores, predicted = name_single_model(scores, predicted)
     if not scores and not predicted:
         raise ValueError("y_score and y_pred are both None, expected at least one.")
     names = dict.fromkeys([*scores, *predicted])
@@ -808,7 +810,7 @@ def _count_scores(table: Table, n_rows: int) -> Counted:
     if table.score is None or n_rows <= _MAX_SCORES:
         return count_rows_by(table, None)
     if table.scale == "rank":
-        table = _in_unit_interval(table)
+        table = _move_to_unit_interval(table)
     n_kinds = len(count_rows_by(replace(table, score=None), None).rows)
     n_bins = 1 << max(0, (_MAX_CELLS // n_kinds).bit_length() - 1)
     n_bins = min(max(n_bins, _FEWEST_BINS), _MOST_BINS)
@@ -835,7 +837,7 @@ def _split_pairs(entries: Counted) -> Counted:
     )
 
 
-def _in_unit_interval(table: Table) -> Table:
+def _move_to_unit_interval(table: Table) -> Table:
     """Move scores to [0, 1], which changes no rank, so that bins can hold them."""
     assert table.score is not None
     score, most = floats_in(table.frame, table.score), sys.float_info.max

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from skfair._rows import Rows
 from skfair._utils._arrays import Floats, Integers, quotients
 from skfair._utils._text import (
-    in_unit,
+    format_in_unit,
     number,
     or_none,
     percent,
@@ -123,7 +123,7 @@ class Sample:
     @cached_property
     def rows(self) -> Rows:
         """Entries with their groups, true classes and decisions."""
-        true = None if self.audit.of_numbers else self.audit.y_true
+        true = None if self.audit.compares_numbers else self.audit.y_true
         return replace(
             self.audit.rows, groups=self.groups, y_true=true, y_pred=self.model.y_pred
         )
@@ -207,8 +207,8 @@ class Sample:
         Close scores are counted as one, and so are close weights.
         """
         levels, weights = _join_weights(self.audit)
-        of_numbers = question in _OF_NUMBERS
-        asked = question if of_numbers else "scores"
+        compares_numbers = question in _OF_NUMBERS
+        asked = question if compares_numbers else "scores"
         true: Any = None
         predicted: Any
         if question == "decisions":
@@ -334,7 +334,7 @@ class Measure:
     #: Locates the value, where the specification does not.
     find: Callable[[Sample], Located] | None = None
     #: Writes the figure of a group.
-    of_group: Callable[[float], str] = percent
+    format_group: Callable[[float], str] = percent
     #: Order in which metrics are taken for the answer to their question; None is never.
     rank: int | None
     #: What is evaluated on the statistic of a question, where it is not the metric.
@@ -386,7 +386,7 @@ class Measure:
     def drawn(self, sample: Sample) -> Metric:
         """Return the metric of the statistic of a sample, or of draws of it."""
         options, audit, scale = self.options_of(sample), sample.audit, None
-        if self.of_statistic is None and audit.of_numbers:
+        if self.of_statistic is None and audit.compares_numbers:
             scale = self.scales["real"]
         elif audit.options.scale == "rank" and not audit.counts_are_drawn:
             scale = self.scales["rank"]  # cells have the ranks of all rows
@@ -444,13 +444,13 @@ def _locate_baseline(sample: Sample) -> Located:
 
 
 def _difference_of_means(
-    *, key: str, unit: Callable[[float], str] = in_unit, **parts: Any
+    *, key: str, unit: Callable[[float], str] = format_in_unit, **parts: Any
 ) -> Measure:
     """Return the row of a metric of means, in the unit of the target."""
     return Measure(
         key=key,
         of_statistic=DemographicParity(scale="real"),
-        of_group=unit,
+        format_group=unit,
         unit=unit,
         **parts,
     )
@@ -458,7 +458,7 @@ def _difference_of_means(
 
 #: Rows of metrics of decisions, and of those of scores or of their ranks.
 _of_decisions = partial(Measure, question="decisions", unit=points)
-_of_scores = partial(Measure, question="scores", unit=points, scales=_OF_SCORES)
+_evaluate_scores = partial(Measure, question="scores", unit=points, scales=_OF_SCORES)
 
 _TABLE = (
     _of_decisions(
@@ -492,14 +492,14 @@ _TABLE = (
         rank=2,
         scales={**_OF_SCORES, "real": "rank"},
     ),
-    _of_scores(
+    _evaluate_scores(
         key="mcdp_epsilon",
         title=f"MCDP({EPSILON:g})",
         metric=mcdp,
         options=("epsilon", "multigroup"),
         rank=None,
     ),
-    _of_scores(
+    _evaluate_scores(
         key="abcc",
         title="ABCC",
         metric=abcc,
@@ -514,7 +514,7 @@ _TABLE = (
         rank=6,
         scales={"probability": "probability"},  # a mean of ranks has no unit
     ),
-    _of_scores(
+    _evaluate_scores(
         key="madd",
         title="MADD",
         metric=madd,
@@ -526,7 +526,7 @@ _TABLE = (
         title="Wasserstein distance",
         question="scores",
         metric=abcc,
-        unit=in_unit,
+        unit=format_in_unit,
         rank=1,
         scales={"real": "real"},
     ),
@@ -580,7 +580,7 @@ _TABLE = (
         question="calibration",
         metric=calibration_gap,
         of_statistic=CalibrationGap(),
-        of_group=points,
+        format_group=points,
         unit=points,
         rank=None,
         scales={"probability": None},
@@ -598,7 +598,7 @@ MEASURES = {measure.key: measure for measure in _TABLE}
 
 def amount(value: float | None, key: str) -> str:
     """Write a value of a metric for a table."""
-    return in_unit(value) if MEASURES[key].maximum is None else number(value)
+    return format_in_unit(value) if MEASURES[key].maximum is None else number(value)
 
 
 def signed(value: float, key: str | None = None) -> str:

@@ -143,7 +143,7 @@ def _count_draws(
     """Count permutations of each question, and resamples."""
     options, tested = sample.audit.options, tested_keys(sample, located)
     n_kinds = sum(
-        len(_by_permutations(sample, [key for key in of if key in tested]))
+        len(_tested_together(sample, [key for key in of if key in tested]))
         for of in keys.values()
     )
     resampled = [k for of in keys.values() for k in of if not MEASURES[k].bounded]
@@ -329,14 +329,14 @@ def permute(
     """
     options = sample.audit.options
     results: dict[str, PermutationTestResult] = {}
-    for of_kind in _by_permutations(sample, keys):
+    for of_kind in _tested_together(sample, keys):
         generator = check_seed(options.random_state)
         first = _sample_of(sample, of_kind[0], rows, parts)
         permuted, within = permuted_sample(first, "auto")
         kinds = [MEASURES[key].drawn(sample) for key in of_kind]
-        samples = [*map(permuted.of_metric, kinds)]
+        samples = [*map(permuted.replace_metric, kinds)]
         draws = (
-            [*map(permuted.permuted(generator, within).of_metric, kinds)]
+            [*map(permuted.permuted(generator, within).replace_metric, kinds)]
             for _ in range(options.n_permutations)
         )
         tests = permutation_tests(
@@ -352,7 +352,7 @@ def permute(
     return {key: results[key] for key in keys if key in results}
 
 
-def _by_permutations(sample: Sample, keys: Iterable[str]) -> list[list[str]]:
+def _tested_together(sample: Sample, keys: Iterable[str]) -> list[list[str]]:
     """Return the metrics that are tested on the same permutations, if there are any."""
     kinds: dict[bool, list[str]] = {}
     for key in keys if sample.audit.options.n_permutations else ():
@@ -592,7 +592,7 @@ def performance(audit: Audit, model: Model, rows: Any = slice(None)) -> Numbers:
     scores are no probabilities.
     """
     true = None if audit.y_true is None else audit.y_true[rows]
-    if audit.of_numbers:
+    if audit.compares_numbers:
         return _performance_of_numbers(audit, model, rows, true)
     numbers: Numbers = dict.fromkeys([*_FIGURES, "calibration_error"])
     if true is None:
@@ -615,7 +615,7 @@ def _figures(
     """
     total = weights.sum()
     score = None if model.y_score is None else model.y_score[rows]
-    if audit.of_numbers:
+    if audit.compares_numbers:
         assert score is not None
         errors = (score - true) ** 2
         squares = (true - np.average(true, weights=weights)) ** 2
@@ -713,7 +713,7 @@ def performances(audit: Audit) -> list[tuple[Numbers, dict[str, Numbers] | None]
     return [
         (
             _with_intervals(audit, model, own[0], quantile),
-            None if own is compared[0] else _beside(audit, own, compared[0]),
+            None if own is compared[0] else _subtract_first(audit, own, compared[0]),
         )
         for model, own in zip(audit.models, compared, strict=True)
     ]
@@ -767,7 +767,7 @@ def _ends_of_calibration(audit: Audit, model: Model, z: float) -> tuple[float, f
     return max(float(value - most), 0.0), float(value + z * spread)
 
 
-def _beside(
+def _subtract_first(
     audit: Audit, own: _Compared, first: _Compared
 ) -> dict[str, Numbers] | None:
     """Return each figure minus the first model's, with its interval.

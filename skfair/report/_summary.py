@@ -47,7 +47,7 @@ from skfair.report._numbers import (
     uncertainties,
     values_within_strata,
 )
-from skfair.report._words import in_words
+from skfair.report._words import add_sentences
 
 Summary = dict[str, Any]
 
@@ -85,7 +85,7 @@ def summarize(audits: Sequence[Audit]) -> Summary:
         "settings": _settings(audits),
         "versions": _versions(),
     }
-    return in_words(summary)
+    return add_sentences(summary)
 
 
 def _are_alike(values: NDArray[Any]) -> bool:
@@ -111,7 +111,7 @@ def tell_left_out(
         ],
     }
     settings = {**summary["settings"], "left_out": left_out}
-    return in_words({**summary, "settings": settings})
+    return add_sentences({**summary, "settings": settings})
 
 
 def tell_notes(summary: Summary, notes: Sequence[str]) -> Summary:
@@ -131,7 +131,7 @@ def tell_threshold(summary: Summary, threshold: float) -> Summary:
 def tell_predicted(summary: Summary) -> Summary:
     """Call decisions predictions, since a model made them."""
     settings = summary["settings"] | {"decided": False}
-    return in_words({**summary, "settings": settings})
+    return add_sentences({**summary, "settings": settings})
 
 
 def _positive(audit: Audit) -> str | None:
@@ -423,7 +423,10 @@ def _strata(sample: Sample, located: dict[str, Located]) -> Summary | None:
         "names": visible_text(names) if names else "stratum",
         "n_strata": len(parts),
         "n_rows": sample.audit.count(strata.codes >= 0),
-        "left_out": [*_left_out(parts, least), *_without_rates(compared, sample.keys)],
+        "left_out": [
+            *_left_out(parts, least),
+            *_list_without_rates(compared, sample.keys),
+        ],
         "rows": rows,
     }
 
@@ -445,7 +448,7 @@ def _left_out(parts: Sequence[Stratum], least: int) -> Iterator[Summary]:
             yield _named(label, aside=_sizes(part.aside))
 
 
-def _without_rates(
+def _list_without_rates(
     parts: Sequence[Stratum], keys: Collection[str]
 ) -> Iterator[Summary]:
     """List groups within strata that have few rows of a true label."""
@@ -478,7 +481,7 @@ def _cdf_curves(sample: Sample) -> list[dict[str, list[float]]]:
     end with those of everyone.
     """
     low, high, digits = 0.0, 1.0, 4
-    if sample.audit.of_numbers:
+    if sample.audit.compares_numbers:
         low, high = (float(sample.statistic("scores").scores[i]) for i in (0, -1))
         digits = 4 - math.floor(math.log10((high - low) or 1))
     even, curves = np.linspace(0, 1, _N_POINTS), []

@@ -11,12 +11,12 @@ from typing import Any
 
 from skfair._utils._text import (
     counted,
-    in_quotes,
-    in_unit,
+    format_in_unit,
     listed,
     number,
     percent,
     points,
+    quote,
     quoted,
     whole,
     with_size,
@@ -53,7 +53,7 @@ _CANNOT_SHOW = (
 )
 
 
-def in_words(summary: Summary) -> Summary:
+def add_sentences(summary: Summary) -> Summary:
     """Add to a summary the sentences that its numbers and names give."""
     for attribute in summary["attributes"]:
         for result in attribute["results"]:
@@ -75,14 +75,14 @@ def ask(question: str, settings: Summary) -> str:
     if question != "decisions":
         return say(f"asks {question}")
     kind = "decisions" if settings["decided"] else "predictions"
-    return say(f"asks {kind}", label=in_quotes(settings["positive label"] or ""))
+    return say(f"asks {kind}", label=quote(settings["positive label"] or ""))
 
 
 def noun_of(question: str, settings: Summary) -> str:
     """Name the subject of a question: decisions or predictions."""
-    of_numbers = settings["scale"] == "real" and question == "scores"
+    compares_numbers = settings["scale"] == "real" and question == "scores"
     predicted = question == "decisions" and not settings["decided"]
-    return "predictions" if of_numbers or predicted else question
+    return "predictions" if compares_numbers or predicted else question
 
 
 def _put_result(summary: Summary, attribute: Summary, result: Summary) -> None:
@@ -101,7 +101,7 @@ def _put_result(summary: Summary, attribute: Summary, result: Summary) -> None:
         if (pair := _other_pair(attribute, measure)) is not None:
             gap = amount(pair["gap"], measure["key"])
             measure["tested"] = f"{_pair_text(pair)}: {gap}"
-        sentences = with_chance(
+        sentences = add_chance(
             summary, attribute, measure, measure["question"] in found
         )
         measure["sentence"] = " ".join(sentences)
@@ -129,7 +129,7 @@ def verdict(summary: Summary) -> Summary:
     "points" a sentence on each of them, "limits" each metric that has a limit of its
     own, and whether it is kept.
     """
-    settings, limits = summary["settings"], [*_beside_limits(summary)]
+    settings, limits = summary["settings"], [*_judge_limits(summary)]
     glance, points = [], []
     for attribute in summary["attributes"]:
         for position, result in enumerate(attribute["results"]):
@@ -193,7 +193,7 @@ def _signs(measure: Summary, result: Summary) -> list[str]:
     if lower is not None and lower > 0:
         signs.append(say("sign of the interval"))
     groups = result.get("groups") or ()
-    differing = [in_quotes(g["label"]) for g in groups if g.get("differs")]
+    differing = [quote(g["label"]) for g in groups if g.get("differs")]
     if measure["question"] == "decisions" and differing:
         signs.append(say("sign of the groups", groups=listed(differing)))
     return signs
@@ -205,7 +205,7 @@ def _lead(summary: Summary, model: int, limits: Sequence[Summary]) -> Summary:
     nothing = _nothing_to_compare(summary, model)
     if not summary["models"][model]["alike"]:
         lead["answers"] = [*_answers(summary, model)]
-        further = [*_calibration(summary, model), *_within_limit(summary, model)]
+        further = [*_calibration(summary, model), *_describe_limit(summary, model)]
         further += [one["text"] for one in limits if one["position"] == model]
     else:
         further = []
@@ -214,7 +214,7 @@ def _lead(summary: Summary, model: int, limits: Sequence[Summary]) -> Summary:
     return lead | {
         "nothing": nothing,
         "text": " ".join(filter(None, texts)),
-        "changed": say("changed", first=in_quotes(first), model=in_quotes(name)),
+        "changed": say("changed", first=quote(first), model=quote(name)),
         "further": further,
         "changes": [*_changes(summary, model)] if model else [],
     }
@@ -351,7 +351,7 @@ def _calibration(summary: Summary, model: int) -> Iterator[str]:
 _BESIDE_LIMIT = "within a limit", "above a limit", "limit open"
 
 
-def _within_limit(summary: Summary, model: int) -> Iterator[str]:
+def _describe_limit(summary: Summary, model: int) -> Iterator[str]:
     """Say which differences are certified to be within the limit, above, or neither."""
     settings = summary["settings"]
     limit, questions = settings["limit"], questions_of(settings)
@@ -362,7 +362,7 @@ def _within_limit(summary: Summary, model: int) -> Iterator[str]:
         answers = states(attribute["results"][model], settings)
         for question, (measure, _) in zip(questions, answers, strict=True):
             if measure is not None and measure["value"] is not None:
-                of_state = by_state[_beside_limit(measure, limit)]
+                of_state = by_state[_judge_limit(measure, limit)]
                 of_state.setdefault(question, []).append(attribute["name"])
     for state, by_question in by_state.items():
         names = [
@@ -374,7 +374,7 @@ def _within_limit(summary: Summary, model: int) -> Iterator[str]:
             yield say(state, limit=limit, level=level, names=listed(names))
 
 
-def _beside_limit(measure: Summary, limit: float) -> str:
+def _judge_limit(measure: Summary, limit: float) -> str:
     """Return whether a metric is certified within a limit, above, or neither."""
     if measure["certified"] is not None and measure["certified"] <= limit:
         return "within a limit"
@@ -382,7 +382,7 @@ def _beside_limit(measure: Summary, limit: float) -> str:
     return "above a limit" if above else "limit open"
 
 
-def _beside_limits(summary: Summary) -> Iterator[Summary]:
+def _judge_limits(summary: Summary) -> Iterator[Summary]:
     """Compare each metric that has a limit of its own with it, by attribute and model.
 
     A metric that is undefined or not computed does not keep its limit.
@@ -413,8 +413,8 @@ def _ratio_beside(
     text = say(
         "ratio kept" if kept else "ratio missed",
         kind=ratio["kind"],
-        low=in_quotes(low["label"]),
-        high=in_quotes(high["label"]),
+        low=quote(low["label"]),
+        high=quote(high["label"]),
         rate=percent(low["rate"]),
         highest=percent(high["rate"]),
         ratio=number(low["impact_ratio"]),
@@ -462,7 +462,7 @@ def _point(
     shown = measure | (measure["decided"] or {})
     pair = [labels[i] for i in shown["attained"]["pair"] if i is not None and labels]
     if measure["value"] is not None and any(map(is_missing, pair)):
-        return named | {"text": _without_missing(measure)}
+        return named | {"text": _exclude_missing(measure)}
     finding = describe(summary, attribute, shown)
     texts = [_with_interval(finding, shown, settings, state)]
     if state == "weak evidence":
@@ -477,7 +477,7 @@ def is_missing(label: str | None) -> bool:
     return label is not None and MISSING_LABEL in label.split(", ")
 
 
-def _without_missing(measure: Summary) -> str:
+def _exclude_missing(measure: Summary) -> str:
     """Say which groups differ most, where a missing group differs more."""
     gaps = [pair for pair in measure["pairs"] if not any(map(is_missing, pair["pair"]))]
     if not gaps:
@@ -518,8 +518,8 @@ def _other_pair(attribute: Summary, measure: Summary) -> Summary | None:
 def _pair_text(pair: Summary) -> str:
     """Name two groups, or a group and everyone."""
     first, second = pair["pair"]
-    other = "everyone" if second is None else in_quotes(second)
-    return f"{in_quotes(first)} and {other}"
+    other = "everyone" if second is None else quote(second)
+    return f"{quote(first)} and {other}"
 
 
 def _count_pairs(measure: Summary) -> str:
@@ -536,7 +536,7 @@ def _count_pairs(measure: Summary) -> str:
 def _pairs_differ(pairs: Sequence[Summary]) -> str:
     """Say between which groups the difference is significant, each pair once."""
     if pairs[0]["pair"][1] is None:
-        groups = dict.fromkeys(in_quotes(pair["pair"][0]) for pair in pairs)
+        groups = dict.fromkeys(quote(pair["pair"][0]) for pair in pairs)
         return say("groups differ", groups=listed([*groups]))
     names = [*dict.fromkeys(map(_pair_text, pairs))]
     if len(names) == 1:
@@ -574,17 +574,17 @@ def _questions_tested(summary: Summary, results: Sequence[Summary]) -> str:
 def cautions(summary: Summary) -> Iterator[str]:
     """List the limits of the numbers of a report."""
     settings = summary["settings"]
-    of_numbers = settings["scale"] == "real"
+    compares_numbers = settings["scale"] == "real"
     yield from _about_left_out(summary)
     for attribute in summary["attributes"]:
-        yield from _about_groups(attribute, of_numbers)
+        yield from _about_groups(attribute, compares_numbers)
         for result in attribute["results"]:
             yield from _about_measures(summary, attribute, result)
     names = [attribute["name"] for attribute in summary["attributes"]]
     if len(names) > 2 and CROSS.join(names[:-1]) != names[-1]:
         yield say("several attributes")
     if settings["sample_weight"]:
-        what = "means" if of_numbers or not settings["decides"] else "rates"
+        what = "means" if compares_numbers or not settings["decides"] else "rates"
         yield say("weighted", what=f"{what} and metrics")
         if what == "rates":
             yield say("untested groups")
@@ -595,7 +595,7 @@ def cautions(summary: Summary) -> Iterator[str]:
         if not settings["decides"]:
             yield say("no decisions")
     if settings["blur"][1]:
-        of_mcdp, length = map(_at_most, settings["blur"])
+        of_mcdp, length = map(_round_up, settings["blur"])
         scores, others = _COUNTED[settings["scale"]]
         of_both = {"of_mcdp": of_mcdp, "length": length}
         yield say("counted scores", scores=scores, others=others, **of_both)
@@ -636,7 +636,7 @@ def _about_left_out(summary: Summary) -> Iterator[str]:
     """Say which rows are left out of all numbers, or of one attribute's."""
     left_out, n_rows = summary["settings"]["left_out"], summary["n_rows"]
     if left_out is not None:
-        n, columns = left_out["n_rows"], map(in_quotes, left_out["columns"])
+        n, columns = left_out["n_rows"], map(quote, left_out["columns"])
         yield say(
             "rows left out",
             rows=counted(n, "row"),
@@ -645,7 +645,7 @@ def _about_left_out(summary: Summary) -> Iterator[str]:
             verb=_be(n),
         )
         shares = [
-            f"{percent(group['n'] / group['of'])} of {in_quotes(group['label'])}"
+            f"{percent(group['n'] / group['of'])} of {quote(group['label'])}"
             for group in left_out["groups"]
         ]
         if shares:
@@ -679,14 +679,14 @@ def _be(n: int) -> str:
     return "is" if n == 1 else "are"
 
 
-def _at_most(value: float) -> str:
+def _round_up(value: float) -> str:
     """Write a bound with one digit, rounded up."""
     power = math.floor(math.log10(value)) if value else 0
     most = math.ceil(value / 10.0**power - 1e-9) * 10.0**power
     return f"{most:,.{max(-power, 0)}f}"
 
 
-def _about_groups(attribute: Summary, of_numbers: bool) -> Iterator[str]:
+def _about_groups(attribute: Summary, compares_numbers: bool) -> Iterator[str]:
     """Say which groups are left out, and how uncertain the rates of small ones are."""
     name, groups, aside = (attribute[key] for key in ("name", "groups", "aside"))
     if len(groups) < 2:
@@ -713,7 +713,7 @@ def _about_groups(attribute: Summary, of_numbers: bool) -> Iterator[str]:
             labels=listed([text for _, text in small]),
         )
     ]
-    if not of_numbers:
+    if not compares_numbers:
         texts.append(say("small rates", error=whole(98 / small[0][0] ** 0.5)))
     yield " ".join([*texts, say("join small groups")])
 
@@ -743,10 +743,12 @@ def describe(summary: Summary, attribute: Summary, measure: Summary) -> str:
         return _reason(attribute, measure)
     metric = MEASURES[key]
     first, second = (quoted(labels, group) for group in place["pair"])
-    ours, theirs = ("" if x is None else metric.of_group(x) for x in place["figures"])
+    ours, theirs = (
+        "" if x is None else metric.format_group(x) for x in place["figures"]
+    )
     values = {"first": first, "second": second, "ours": ours, "theirs": theirs}
     values |= {"value": metric.unit(measure["value"]), "score": number(place["score"])}
-    values |= {"label": in_quotes(settings["positive label"] or "")}
+    values |= {"label": quote(settings["positive label"] or "")}
     name = key if key in SENTENCES else "other"
     if key in _MORE:
         values |= _MORE[key](summary, measure, values)
@@ -780,8 +782,8 @@ def _about_shares(summary: Summary, measure: Summary, values: Summary) -> Summar
     ours, theirs = attained["figures"]
     shares = (values["second"], 1 - theirs), (values["first"], 1 - ours)
     (low, less), (high, more) = sorted(shares, key=lambda share: share[1])
-    of_numbers = summary["settings"]["scale"] == "real"
-    score = in_unit(attained["score"]) if of_numbers else values["score"]
+    compares_numbers = summary["settings"]["scale"] == "real"
+    score = format_in_unit(attained["score"]) if compares_numbers else values["score"]
     more, less = percent(more), percent(less)
     return {"low": low, "less": less, "high": high, "more": more, "score": score}
 
@@ -807,7 +809,7 @@ def _about_errors(summary: Summary, measure: Summary, values: Summary) -> Summar
             ("first", "second"), attained["pair"], attained["sizes"], strict=True
         )
     )
-    labels = {"true": in_quotes(classes[true]), "label": in_quotes(classes[predicted])}
+    labels = {"true": quote(classes[true]), "label": quote(classes[predicted])}
     return {"people": people, "others": others, **labels}
 
 
@@ -830,14 +832,14 @@ def _reason(attribute: Summary, measure: Summary) -> str:
         return say("undefined few labels", rows=rows)
     if not labels:
         return say("undefined no group", rows=rows)
-    return say("undefined one group", rows=rows, group=in_quotes(labels[0]))
+    return say("undefined one group", rows=rows, group=quote(labels[0]))
 
 
 def with_rows_of_label(cell: Summary) -> str:
     """Name a group with a true label, and its number of rows of it."""
     return (
-        f"{in_quotes(cell['group'])} with the true label "
-        f"{in_quotes(cell['true_label'])} ({whole(cell['n'])})"
+        f"{quote(cell['group'])} with the true label "
+        f"{quote(cell['true_label'])} ({whole(cell['n'])})"
     )
 
 
@@ -859,7 +861,7 @@ def note(measure: Summary) -> Iterator[str]:
         yield say("loose")
 
 
-def with_chance(
+def add_chance(
     summary: Summary, attribute: Summary, measure: Summary, is_found: bool
 ) -> Iterator[str]:
     """Add to a finding whether it may be chance, and which pairs of groups differ.
@@ -871,7 +873,7 @@ def with_chance(
     if pvalue is None:
         return
     if (pair := _other_pair(attribute, measure)) is not None:
-        values = {"pair": _pair_text(pair), "cell": _of_cell(summary, pair)}
+        values = {"pair": _pair_text(pair), "cell": _describe_cell(summary, pair)}
         gap = MEASURES[measure["key"]].text_of(pair["gap"])
         yield say("largest beside chance", gap=gap, **values)
     if pvalue > LEVEL:
@@ -883,15 +885,15 @@ def with_chance(
         yield _pairs_differ(measure["pairs"])
 
 
-def _of_cell(summary: Summary, pair: Summary) -> str:
+def _describe_cell(summary: Summary, pair: Summary) -> str:
     """Name the people among whom error rates of two groups are compared."""
     if pair["classes"] is None:
         return ""
     (true, predicted), classes = pair["classes"], summary["classes"]
-    among = f" among people with the true label {in_quotes(classes[true])}"
+    among = f" among people with the true label {quote(classes[true])}"
     if len(classes) == 2:
         return among
-    return f"{among} in how often {in_quotes(classes[predicted])} is predicted"
+    return f"{among} in how often {quote(classes[predicted])} is predicted"
 
 
 def describe_ratios(
@@ -904,7 +906,7 @@ def describe_ratios(
         yield _highest_and_smallest(what, compared, level)
     else:
         yield say("no ratios", what=what)
-    excluded = [in_quotes(row["label"]) for row in rows if row["status"] == "excluded"]
+    excluded = [quote(row["label"]) for row in rows if row["status"] == "excluded"]
     if excluded:
         yield say("excluded", groups=listed(excluded))
     unknown = sum(row["n"] for row in rows if row["status"] == "unknown")
@@ -923,10 +925,10 @@ def _highest_and_smallest(
     return say(
         "smallest ratio",
         what=what,
-        high=in_quotes(high["label"]),
+        high=quote(high["label"]),
         highest=percent(high["rate"]),
         ratio=number(low["impact_ratio"]),
-        low=in_quotes(low["label"]),
+        low=quote(low["label"]),
         rate=percent(low["rate"]),
         level=100 * level,
         lower=number(low["lower"]),
@@ -944,7 +946,7 @@ def describe_strata(table: Summary, title: str) -> Iterator[str]:
     left_out = table["left_out"]
     for key in dict.fromkeys(stratum["metric"] for stratum in left_out):
         reasons = [
-            f"{in_quotes(stratum['label'])} ({stratum['reason']})"
+            f"{quote(stratum['label'])} ({stratum['reason']})"
             for stratum in left_out
             if stratum["metric"] == key
         ]
@@ -960,7 +962,7 @@ def reason_left_out(stratum: Summary, least: int) -> str:
         rows, compared = counted(least, "row"), stratum["compared"]
         if not compared:
             return say("no large group", rows=rows)
-        return say("one large group", group=in_quotes(compared[0]), rows=rows)
+        return say("one large group", group=quote(compared[0]), rows=rows)
     lacking = [with_size(group["label"], group["n"]) for group in stratum["aside"]]
     lacking += [with_rows_of_label(cell) for cell in stratum["cells"]]
     return say("groups lacking", groups=listed(lacking))

@@ -243,7 +243,7 @@ def _read_columns(frame: nw.DataFrame[Any]) -> tuple[Groups, list[NDArray[Any]]]
         )
     if not len(frame):
         raise ValueError("cells has 0 rows, expected at least one.")
-    rows = _as_numbers(frame["n_rows"], "n_rows")
+    rows = _read_numbers(frame["n_rows"], "n_rows")
     lost = frame["bin"].is_null().to_numpy()
     if lost.any():
         raise ValueError(
@@ -256,13 +256,13 @@ def _read_columns(frame: nw.DataFrame[Any]) -> tuple[Groups, list[NDArray[Any]]]
     columns = []
     for name in _NUMBERS:
         column = frame[name if name in frame.columns else otherwise[name]]
-        numbers = _as_numbers(column, name)
+        numbers = _read_numbers(column, name)
         whole = name in ("bin", "n_rows")
         columns.append(numbers.astype(np.int64) if whole else numbers)
     return groups, columns
 
 
-def _as_numbers(column: nw.Series[Any], name: str) -> Floats:
+def _read_numbers(column: nw.Series[Any], name: str) -> Floats:
     """Read a column of a table, and check its numbers."""
     if not column.dtype.is_numeric():
         raise ValueError(f"cells[{name!r}] must be numbers, got {column.dtype}.")

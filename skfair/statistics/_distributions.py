@@ -102,7 +102,7 @@ class Distributions:
         """Kish's effective number of rows of everyone."""
         return float(self.totals.sum()) ** 2 / float(self.squares.sum())
 
-    def of_group(self, group: int | None) -> tuple[Floats, NDArray[Any]]:
+    def select_group(self, group: int | None) -> tuple[Floats, NDArray[Any]]:
         """Return the distinct scores of one group, or of everyone, and their weights.
 
         Parameters
@@ -136,7 +136,7 @@ class Distributions:
         shares : ndarray of shape (n_distinct,)
             Share of the total weight at or below each score; the last is exactly 1.
         """
-        scores, weights = self.of_group(group)
+        scores, weights = self.select_group(group)
         total = self.totals.sum() if group is None else self.totals[group]
         shares = np.cumsum(weights) / total
         shares[-1] = 1  # without rounding

@@ -341,7 +341,7 @@ class Rows:
         return np.asarray(np.bincount(codes[own[first]], totals**2, self.n_groups))
 
     def singly(self) -> Self:
-        """Return an entry for each of the people."""
+        """Split entries into single people."""
         if self.n is None:
             return self
         weight = self.each
@@ -351,7 +351,7 @@ class Rows:
         return rows[np.repeat(np.arange(len(self)), self.n)]
 
     def times(self, n: NDArray[Any]) -> Self:
-        """Return each entry so many times."""
+        """Repeat each entry so many times."""
         weight = None if self.weight is None else self.weight * n
         squares = None if self.squares is None else self.squares * n
         return self._changed(n=n, weight=weight, squares=squares)
@@ -492,7 +492,7 @@ class Rows:
         return rows[first].with_numbers(numbers)
 
     def crossed(self) -> Self:
-        """Return an entry for each group of each of these, so that people can move."""
+        """Return each entry once for every group, so that people can move."""
         assert self.n is not None
         own = np.flatnonzero(self.groups.codes >= 0)
         numbers = np.zeros((self.n_groups, len(self)), np.int64)
@@ -749,7 +749,7 @@ def shuffled_codes(
 def deal(
     numbers: NDArray[np.int64], generator: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Deal all people to groups of the same sizes anew; groups come first.
+    """Deal all people anew to groups of the same sizes; groups come first.
 
     Whether people of cells are dealt to groups, or of groups to cells, is the same.
     """

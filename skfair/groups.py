@@ -807,7 +807,7 @@ def check_kinds_of_labels(
 
 
 def _kind(label: Any) -> str:
-    """Name the kind of a label, which labels that are equal have in common."""
+    """Name the type of a label; equal labels have the same."""
     label = plain_label(label)
     return "number" if isinstance(label, Number) else type(label).__name__
 

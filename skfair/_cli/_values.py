@@ -51,7 +51,7 @@ def check_missing(
 
 
 def check_scores(rows: Any, faults: Faults) -> None:
-    """Tell scores, and a threshold, that are no probabilities."""
+    """Report scores, and a threshold, that are no probabilities."""
     args = faults.args
     if args.scale != "probability":
         return
@@ -73,7 +73,7 @@ def check_scores(rows: Any, faults: Faults) -> None:
 
 
 def check_people(rows: Any, faults: Faults) -> None:
-    """Tell counts that are missing, or wrong; split rows into selected and others."""
+    """Report missing or wrong counts; split rows into selected and others."""
     args = faults.args
     if args.selected is None:
         _ask_for_counts(rows, faults)
@@ -105,7 +105,7 @@ def check_people(rows: Any, faults: Faults) -> None:
 
 
 def _ask_for_counts(rows: Any, faults: Faults) -> None:
-    """Tell a column that says how many people each row stands for.
+    """Report a column that seems to say how many people a row stands for.
 
     A table of counts has a row for about each combination of its other columns.
     """
@@ -127,7 +127,7 @@ def _ask_for_counts(rows: Any, faults: Faults) -> None:
 
 
 def _are_counted(rows: Any, counts: Any, faults: Faults) -> bool:
-    """Tell decisions that are numbers of people, which another column bounds."""
+    """Report decisions that are numbers of people."""
     args = faults.args
     decisions = [name for name in args.y_pred if name in counts]  # no numbers
     for name in decisions:
@@ -288,7 +288,7 @@ def _check_spelling(
 
 
 def _ask_for_positives(counts: Any, positives: Sequence[str], faults: Faults) -> None:
-    """Tell that the positive labels of columns are not known, and suggest some."""
+    """Report that positive labels are unknown, and suggest some."""
     labels, names = _labels(counts, faults.args.na_values), [*counts]
     columns = listed([f"{name!r} ({_some(counts[name].index)})" for name in names])
     plural = "columns" if len(names) > 1 else "column"

@@ -148,7 +148,7 @@ def check_numeric_column(table: Any, argument: str, name: str, dtype: Any) -> No
 
 
 def _check_labels(table: Any, argument: str, name: str, dtype: Any) -> None:
-    """Raise unless a column is of labels that can be compared."""
+    """Raise unless the labels of a column can be compared."""
     if dtype.is_nested():
         raise TypeError(
             f"{argument}={name!r} must be of text, numbers or dates, got {dtype}."

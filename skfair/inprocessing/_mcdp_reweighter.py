@@ -558,7 +558,7 @@ class Splits(NamedTuple):
 
 
 def split_with_rows_aside(mitigator: Any, given: Given, routed: Bunch) -> Splits:
-    """Set rows aside, to which no model of the others is fitted; split the others.
+    """Set rows aside, and split the others into folds.
 
     The first model is fitted to all others. It predicts the rows set aside, and is the
     plain one that the result is compared with.

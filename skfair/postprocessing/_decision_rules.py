@@ -115,7 +115,7 @@ class DecisionRules:
         return np.asarray(np.ravel_multi_index((codes, conditions), self.shape))
 
     def effective_rows(self, rows: Rows) -> Floats:
-        """Return how many rows of equal weight know as much, by group and set."""
+        """Return the effective number of rows of each group and set."""
         cells, weights = self.cells_of(rows), rows.weights
         totals, squares = (
             np.bincount(cells, values, math.prod(self.shape))

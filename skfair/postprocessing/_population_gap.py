@@ -66,7 +66,7 @@ class Aim(NamedTuple):
     too_small: tuple[Hashable, ...]
 
     def problem(self, limit: float) -> str:
-        """Say that rows do not show the limit to be kept, if they do not."""
+        """Say why the rows do not show that the limit is kept; "" if they do."""
         if not self.too_small and self.expected <= _KEPT * limit:
             return ""
         expected = f"{self.expected:.3f}"
@@ -104,7 +104,7 @@ class PopulationGaps:
         }
 
     def _mean(self, width: float) -> Floats:
-        """Return mean gaps over strata, of steered groups and of all groups."""
+        """Average gaps over strata, of steered groups and of all groups."""
         return np.asarray(self.shares @ [part.gaps(width) for part in self.strata])
 
     def aim(self, more: float = 0.0) -> Aim:

@@ -675,7 +675,7 @@ def _about_left_out(summary: Summary) -> Iterator[str]:
 
 
 def _be(n: int) -> str:
-    """Write the verb of a number of things."""
+    """Write "is" or "are", by the number of things."""
     return "is" if n == 1 else "are"
 
 

@@ -369,7 +369,7 @@ class Rows:
     def permuted(
         self, generator: np.random.Generator, within: Sequence[Integers] | None = None
     ) -> Self:
-        """Permute groups among the people at each of some lists of positions.
+        """Permute the groups of the people within each list of positions.
 
         By default these are all people that count. Entries that stand for several
         people must be those of `counted` or `crossed`: their numbers are dealt, not

@@ -58,7 +58,7 @@ class Faults:
         self.mend(**mended)
 
     def stop(self, text: str) -> NoReturn:
-        """Raise for a fault after which nothing else can be checked."""
+        """Raise for a fault that prevents all further checks."""
         self.add(text)
         raise ValueError(self._message())
 

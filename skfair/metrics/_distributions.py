@@ -83,7 +83,7 @@ class MetricOfScores(MetricOfPairs):
 
 
 class CurveOfScores(MetricOfScores):
-    """Base of metrics whose value is an array of numbers, each of which has a pair."""
+    """Base of metrics whose value is a curve, an array of numbers."""
 
     takes_classes = False
 

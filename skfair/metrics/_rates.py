@@ -432,7 +432,7 @@ class EqualizedOdds(DifferenceOfNumbers):
         return lacks_labels(statistic.labels, classes, counts, smallest)
 
     def rows_compared(self, statistic: Any, located: Located) -> tuple[Integers, str]:
-        """Return how many rows of each group a located gap comes from, and which."""
+        """Return how many rows of each group a gap comes from, and their label."""
         if located.cell is None:
             return super().rows_compared(statistic, located)
         true = located.cell[0]

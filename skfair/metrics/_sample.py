@@ -104,7 +104,7 @@ class Sample:
     def permuted(
         self, generator: np.random.Generator, within: Sequence[Integers] | None
     ) -> Self:
-        """Permute the groups among the people of each of some lists of positions."""
+        """Permute the groups of the people within each list of positions."""
         return self.drawn_as(self.rows.permuted(generator, within))
 
     def resampled(self, generator: np.random.Generator) -> Self:

@@ -68,7 +68,7 @@ class Spread:
     """
 
     def __init__(self, rows: Rows, n_models: int, scale: str) -> None:
-        """Learn from rows with scores, whose fold is the model."""
+        """Learn the scores of rows that were predicted by the models of folds."""
         parts = [rows, *(rows[rows.fold == model] for model in range(n_models))]
         statistics = [distributions(part) for part in parts]
         everyone, *self.by_model = [

@@ -522,7 +522,7 @@ def large_groups(groups: Groups, n_alike: Integers | None) -> Groups:
 
 
 def comparison_of(groups: Groups) -> Multigroup:
-    """Return the ``"pairwise"``, or ``"pooled"`` where pairs would be too many."""
+    """Return ``"pairwise"``, or ``"pooled"`` where pairs would be too many."""
     return "pairwise" if len(groups.labels) <= MAX_PAIRWISE else "pooled"
 
 

@@ -326,7 +326,7 @@ def sort_scores(
 
 
 def _keys_of(scores: Floats) -> Keys | None:
-    """Return the integers in the order of the scores; None if some scores have no key.
+    """Return integers in the order of the scores, None where there are none.
 
     The bit pattern of a magnitude takes 61 bits where huge and tiny ones are left out.
     """

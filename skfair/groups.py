@@ -243,7 +243,7 @@ def _list_of_labels(name: str, labels: Any, what: str) -> Labels:
         raise TypeError(f"{name} must be a list of {what}, got {shown(labels)}.")
     labels = list(labels)
     check_hashable(labels, name, "position")
-    return tuple(map(plain_label, labels))
+    return tuple(map(python_label, labels))
 
 
 def resolve_groups(
@@ -729,7 +729,7 @@ def _simplify_labels(
     columns with a missing value among them.
     """
     if not {*map(type, values)} <= _NEVER_MISSING:
-        values = [None if _is_missing(v) else plain_label(v) for v in values]
+        values = [None if _is_missing(v) else python_label(v) for v in values]
     distinct = dict.fromkeys(values)
     distinct.pop(None, None)
     labels = [*distinct] if in_order else sort_labels(distinct)
@@ -746,7 +746,7 @@ _PLAIN = {str, int, float, bool}
 _NEVER_MISSING = _PLAIN - {float}
 
 
-def plain_label(label: Any) -> Any:
+def python_label(label: Any) -> Any:
     """Return the label that the same value has in every container.
 
     Scalars of NumPy and pandas become those of Python. A time at midnight is a date,
@@ -756,7 +756,7 @@ def plain_label(label: Any) -> Any:
     if type(label) in _PLAIN:
         return label
     if isinstance(label, tuple):
-        return tuple(map(plain_label, label))
+        return tuple(map(python_label, label))
     if isinstance(label, np.datetime64):
         label = pd.Timestamp(label)
     if isinstance(label, np.timedelta64):
@@ -768,14 +768,14 @@ def plain_label(label: Any) -> Any:
         return number if Decimal(repr(number)) == label else label
     if isinstance(label, pd.Timedelta) and not label.nanoseconds:
         return label.to_pytimedelta()
-    return _plain_time(label) if isinstance(label, datetime) else label
+    return _python_time(label) if isinstance(label, datetime) else label
 
 
 def map_labels(
     name: str, by_label: Mapping[Any, Any] | pd.Series[Any]
 ) -> dict[Hashable, Any]:
     """Return what is given for each label, by the label that groups have."""
-    items = [(plain_label(label), value) for label, value in by_label.items()]
+    items = [(python_label(label), value) for label, value in by_label.items()]
     by_plain = dict(items)
     if len(by_plain) < len(items):
         label, _ = Counter(label for label, _ in items).most_common(1)[0]
@@ -808,11 +808,11 @@ def check_kinds_of_labels(
 
 def _kind(label: Any) -> str:
     """Name the type of a label; equal labels have the same."""
-    label = plain_label(label)
+    label = python_label(label)
     return "number" if isinstance(label, Number) else type(label).__name__
 
 
-def _plain_time(label: datetime) -> Any:
+def _python_time(label: datetime) -> Any:
     """Return a date for midnight, else a time of Python, in UTC if in a time zone.
 
     A time with nanoseconds stays one of pandas.

@@ -311,21 +311,21 @@ def legend_above_data(
     ax: Axes,
     heading: str | None,
     highest: float,
-    least_headroom: float,
+    min_headroom: float,
     **options: Any,
 ) -> float:
     """Draw a legend inside the axes, and scale the y-axis so that data end below it.
 
-    The y-axis ends at `highest` times `least_headroom`, or more if the legend is high;
+    The y-axis ends at `highest` times `min_headroom`, or more if the legend is high;
     its ticks end where the data do. Returns the share of the height that is left for
     the data.
     """
-    ax.set_ylim(0, least_headroom * highest)
+    ax.set_ylim(0, min_headroom * highest)
     drawn = legend(ax, heading, loc="upper right", **options)
     arrange(ax)
     room: Any = ax.get_window_extent()
     share = float((drawn.get_window_extent().y0 - room.y0) / room.height) - _GAP
-    share = min(max(share, 1 - _MAX_SHARE), 1 / least_headroom)
+    share = min(max(share, 1 - _MAX_SHARE), 1 / min_headroom)
     ax.set_ylim(0, highest / share)
     ax.set_yticks([tick for tick in ax.get_yticks() if 0 <= tick <= 1.01 * highest])
     return share

@@ -29,7 +29,7 @@ from skfair._utils._validation import (
     check_scores,
 )
 from skfair._utils._warnings import warn_if_reordered, warn_user
-from skfair.groups import columns_of, encode_column, group_index, plain_label
+from skfair.groups import columns_of, encode_column, group_index, python_label
 from skfair.metrics._as_metric import METRICS
 from skfair.metrics._resampling import check_seed
 from skfair.model_selection._folds import cross_fit
@@ -337,7 +337,7 @@ def _position_of(population: Any, labels: tuple[Hashable, ...]) -> int | None:
     """Return position of the group whose columns others are given, None for overlap."""
     if isinstance(population, str) and population == "overlap":
         return None
-    population = plain_label(population)
+    population = python_label(population)
     if population not in labels:
         raise ValueError(
             f"population must be 'overlap' or one of the groups {list(labels)}, got "

@@ -54,7 +54,7 @@ class TradeOffDisplay(Display):
         Index of the candidate chosen.
     best_params : mapping, default=None
         Its parameters, for the legend.
-    least_performance : float, default=None
+    min_performance : float, default=None
         Least performance with which a candidate could be chosen.
     limit : float, default=None
         Largest disparity with which a candidate could be chosen.
@@ -107,7 +107,7 @@ class TradeOffDisplay(Display):
     fairness: str
     best_index: int | None = None
     best_params: Mapping[str, Any] | None = None
-    least_performance: float | None = None
+    min_performance: float | None = None
     limit: float | None = None
     n_hidden: int = 0
     name: str | None = None
@@ -171,7 +171,7 @@ class TradeOffDisplay(Display):
         """Mark the least performance and the largest disparity that were allowed."""
         tolerance_line = limit_line = None
         style = _drawing.mark_style(1) | {"zorder": 1.8}
-        least = self.least_performance
+        least = self.min_performance
         if least is not None and np.isfinite(least):
             text = f"Within the tolerance: at least {least:.4g}"
             tolerance_line = self.ax_.axhline(least, label=text, **style)
@@ -291,7 +291,7 @@ class TradeOffDisplay(Display):
             name=name,
         )
         if isinstance(rule, FairestWithin):
-            display.least_performance = rule.least_performance(results)
+            display.min_performance = rule.min_performance(results)
         return display.plot(ax)
 
 

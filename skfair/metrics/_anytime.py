@@ -181,8 +181,8 @@ def rate_ends(
     """
     prices, variances = _prices(sizes), variances_at_any_time(sizes)
     hits = rates * sizes
-    floors = _least_rates(hits, sizes - hits, prices)
-    ceilings = 1 - _least_rates(sizes - hits, hits, prices)
+    floors = _minimise_rates(hits, sizes - hits, prices)
+    ceilings = 1 - _minimise_rates(sizes - hits, hits, prices)
     first, other = np.triu_indices(len(rates), 1)
 
     def low(level: float) -> float:
@@ -204,7 +204,7 @@ def rate_ends(
     return low, high
 
 
-def _least_rates(hits: Floats, misses: Floats, prices: Floats) -> Floats:
+def _minimise_rates(hits: Floats, misses: Floats, prices: Floats) -> Floats:
     """Minimise p + log E(p) / price over rates p, for each price."""
     hits, misses = hits[..., None], misses[..., None]
     low = np.zeros(np.broadcast_shapes(hits.shape, prices.shape))

@@ -281,7 +281,7 @@ class UserMetric(Metric):
         ) from error
 
 
-def plain_options(metric: Metric) -> dict[str, Any]:
+def changed_options(metric: Metric) -> dict[str, Any]:
     """Return the options of a metric that differ from their defaults."""
     options = {}
     for each in fields(metric):

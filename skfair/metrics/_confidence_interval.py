@@ -495,7 +495,7 @@ default=None
     least = upper_bound(comparisons, tail)
     certified, pvalue = least <= limit, math.nan
     if not math.isnan(least):
-        pvalue = least_level(
+        pvalue = smallest_level(
             lambda tail_level: upper_bound(comparisons, tail_level) - limit
         )
         # The root is rounded, the decision is not.
@@ -505,7 +505,7 @@ default=None
     return CertifyResult(comparisons.value, limit, pvalue, certified, least, level)
 
 
-def least_level(excess: Callable[[float], float]) -> float:
+def smallest_level(excess: Callable[[float], float]) -> float:
     """Return smallest probability at which a decreasing function is at most 0, or 1."""
 
     def end_at_logarithm(logarithm: float) -> float:

@@ -84,7 +84,7 @@ class RowResult:
         return f"{self.lower:.6f} to {self.upper:.6f}, {self.n_nodes} nodes"
 
 
-def least_ratios(baselines: Floats, rates: Floats) -> Floats:
+def smallest_ratios(baselines: Floats, rates: Floats) -> Floats:
     """Return the least ratio of each group's rates to those of each baseline row."""
     divisor = baselines[..., None, :]
     ratios = np.full(np.broadcast_shapes(divisor.shape, rates.shape), np.inf)
@@ -96,7 +96,7 @@ def least_ratios(baselines: Floats, rates: Floats) -> Floats:
 def explained_shares(baselines: Floats, rates: Floats) -> Floats:
     """Return the share of each group that each baseline row explains, 1 - eta."""
     # For the low corner of a box this is an upper bound on all rows of the box.
-    return np.minimum(least_ratios(baselines, rates), 1.0)
+    return np.minimum(smallest_ratios(baselines, rates), 1.0)
 
 
 def row_losses(baselines: Floats, rates: Floats, weights: Floats) -> Floats:
@@ -299,7 +299,7 @@ def _best_move(
     if not len(inside):
         return None
     explained, mass = best_split(
-        least_ratios(inside, rates), least_ratios(outside, rates), weights
+        smallest_ratios(inside, rates), smallest_ratios(outside, rates), weights
     )
     best = int(explained.argmax())
     return np.asarray(mass[best] * inside[best] + (1 - mass[best]) * outside[best])
@@ -760,10 +760,10 @@ def _limits(
     inverse = np.divide(1.0, highs, out=np.zeros_like(highs), where=highs > 0)
     constant = cap @ weights + inverse @ (multipliers * rates).sum(axis=0)
     prices = (cap @ multipliers) * inverse
-    return np.asarray(constant - _least_cost(prices, lows, highs) + _PRICE_ROUNDING)
+    return np.asarray(constant - _smallest_cost(prices, lows, highs) + _PRICE_ROUNDING)
 
 
-def _least_cost(prices: Floats, lows: Floats, highs: Floats) -> Floats:
+def _smallest_cost(prices: Floats, lows: Floats, highs: Floats) -> Floats:
     """Return least cost of a baseline row within each box; inf where there is none."""
     order = np.argsort(prices, axis=1)
     spare = np.take_along_axis(highs - lows, order, axis=1)

@@ -880,7 +880,7 @@ def _interval_of_rates(
     if multigroup == "pooled":
         shares = statistic.totals / statistic.totals.sum()
         ends = clopper_pearson(rates * sizes, sizes, tail / n_groups)
-        return _least_ratio_to_mean(*ends, shares)
+        return _smallest_ratio_to_mean(*ends, shares)
     # The true ratio is that of one pair, for which its own lower end holds. It is at
     # most that of every pair, whose upper ends hold together.
     part = tail / (n_groups * (n_groups - 1))
@@ -888,7 +888,7 @@ def _interval_of_rates(
     return float(lower.min()), float(upper.min())
 
 
-def _least_ratio_to_mean(
+def _smallest_ratio_to_mean(
     low: Floats, high: Floats, shares: Floats
 ) -> tuple[float, float]:
     """Bound the smallest ratio between a rate and their mean, of rates between ends."""

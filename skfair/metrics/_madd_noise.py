@@ -114,7 +114,7 @@ def _histograms(
             np.abs(differences(by_group, of_everyone, multigroup)[compared])
             for by_group in (shares, at_edges)
         )
-        least, slopes = least_differences(gaps, most)
+        least, slopes = lower_differences(gaps, most)
         return {
             "values": gaps.sum(axis=1),
             "deviations": deviations.sum(axis=1),
@@ -145,7 +145,7 @@ def cdfs_at(groups: Sequence[Any]) -> Callable[[Floats], Floats]:
     return at
 
 
-def least_differences(gaps: Floats, deviations: Floats) -> tuple[Floats, Floats]:
+def lower_differences(gaps: Floats, deviations: Floats) -> tuple[Floats, Floats]:
     """Estimate absolute differences, none too large on average, and slopes.
 
     Half of the rows tell the sign of a difference, the other half the difference with

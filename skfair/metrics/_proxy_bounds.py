@@ -30,7 +30,7 @@ from skfair._utils._validation import (
 from skfair._utils._warnings import warn_if_reordered, warn_user
 from skfair.groups import Codes
 from skfair.metrics._abcc import ABCC
-from skfair.metrics._as_metric import as_metric, plain_options
+from skfair.metrics._as_metric import as_metric, changed_options
 from skfair.metrics._inputs import rows_of_table
 from skfair.metrics._mcdp import MCDP
 from skfair.metrics._metric import Metric, undefined
@@ -107,13 +107,13 @@ def margins(
             of_ratio[i, start : start + n_draws] = np.max(largest, axis=0)
     quantiles = np.quantile(drawn, confidence_level, axis=2, method="higher")
     two_sided = (1 + confidence_level) / 2
-    freedom = max(_least_freedom(cells), 1.0)
+    freedom = max(_smallest_freedom(cells), 1.0)
     quantiles *= stdtrit(freedom, two_sided) / ndtri(two_sided)
     quantiles *= np.sqrt((freedom + 1) / freedom)
     return np.asarray(np.maximum(quantiles.max(axis=1), 0))
 
 
-def _least_freedom(cells: DenseCells) -> float:
+def _smallest_freedom(cells: DenseCells) -> float:
     """Return Welch's degrees of freedom of the smallest group's mean."""
     masses, squares = (each.sum(axis=-1) for each in (cells.masses, cells.squares))
     counts = quotients(masses**2, squares)
@@ -805,7 +805,7 @@ def _read(
             f"{metric!r}."
         )
     kind, known_options = _KNOWN[type(found)]
-    options = plain_options(found)
+    options = changed_options(found)
     for name, value in options.items():
         if name not in known_options:
             raise ValueError(

@@ -30,8 +30,8 @@ from skfair.groups import (
     encode_column,
     encode_groups,
     intersect,
-    plain_label,
     positions_in,
+    python_label,
     sort_labels,
 )
 from skfair.metrics._pairs import Pair
@@ -254,7 +254,7 @@ def _columns_of_probabilities(group_probabilities: Any) -> tuple[list[Any], list
     if values and all(isinstance(value, Mapping) for value in values):
         names = sort_labels({label for value in values for label in value})
         columns = [[value.get(name, 0.0) for value in values] for name in names]
-        return [plain_label(name) for name in names], columns
+        return [python_label(name) for name in names], columns
     array = as_array(values, "group_probabilities")
     columns = list(np.atleast_2d(array.T))
     return [None] * len(columns), columns
@@ -281,7 +281,7 @@ def _align_by_label(
     """Return the rows of a table that belong to the cells, by their labels."""
     if cells is None:
         raise ValueError(f"cells must say which rows {name} are of, got None.")
-    position = {plain_label(label): i for i, label in enumerate(by_label)}
+    position = {python_label(label): i for i, label in enumerate(by_label)}
     lacking = [repr(label) for label in cell_labels if label not in position]
     if lacking:
         raise ValueError(

@@ -570,7 +570,7 @@ class FairestWithin(Rule):
         )
 
     def _choose(self, cv_results: CVResults, means: pd.DataFrame) -> int:
-        least = self.least_performance(cv_results)
+        least = self.min_performance(cv_results)
         within = means[means["performance"] >= least - ROUNDING]
         if len(within):
             return first_best(within, "fairness", "performance")
@@ -581,7 +581,7 @@ class FairestWithin(Rule):
         )
         return best
 
-    def least_performance(self, cv_results: CVResults) -> float:
+    def min_performance(self, cv_results: CVResults) -> float:
         """Compute the mean score from which on a candidate performs well enough.
 
         Parameters

@@ -27,17 +27,17 @@ from skfair._utils._validation import (
 )
 from skfair._utils._warnings import warn_user
 from skfair.groups import (
-    plain_label,
+    python_label,
     warn_of_look_alikes,
     with_labels,
 )
-from skfair.metrics._as_metric import METRICS, as_metric, plain_options
+from skfair.metrics._as_metric import METRICS, as_metric, changed_options
 from skfair.metrics._confidence_interval import (
     ConfidenceInterval,
     bounded_metric,
     join,
-    least_level,
     lower_bound,
+    smallest_level,
     upper_bound,
 )
 from skfair.metrics._madd import MADD
@@ -253,7 +253,7 @@ class FairnessMonitor:
     @property
     def _metric_text(self) -> str:
         """Name of the metric, with its options as they are typed."""
-        name, options = self._metric.name, plain_options(self._metric)
+        name, options = self._metric.name, changed_options(self._metric)
         settings = [f", {name}={value!r}" for name, value in sorted(options.items())]
         return f"partial({name}{''.join(settings)})" if settings else name
 
@@ -553,7 +553,7 @@ class FairnessMonitor:
         columns = sensitive_features, control_features
         if not isinstance(y_score, Mapping):
             return self._count(y_true, y_score, *columns)
-        strata, tables = [*map(plain_label, y_score)], [*y_score.values()]
+        strata, tables = [*map(python_label, y_score)], [*y_score.values()]
         if len({*strata}) < len(strata):
             raise ValueError(f"y_score must map distinct strata, got {[*y_score]}.")
         for table in tables:
@@ -823,7 +823,7 @@ class FairnessMonitor:
         if math.isnan(bounds.value):
             return 1.0
         # The bound as it is: cut at 0, it would be at a limit of 0 for every level.
-        return least_level(
+        return smallest_level(
             lambda level: self.at_most - bounds.low(level / bounds.n_comparisons)
         )
 
@@ -836,7 +836,7 @@ class FairnessMonitor:
 
 def _metric_to_dict(metric: Metric) -> dict[str, Any]:
     """Return the name of a metric and its options, for `json.dumps`."""
-    options = plain_options(metric)
+    options = changed_options(metric)
     for name, value in options.items():
         plain = value is None or isinstance(value, (str, bool, int, float))
         if not plain or (isinstance(value, float) and math.isnan(value)):

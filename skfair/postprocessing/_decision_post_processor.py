@@ -449,7 +449,7 @@ default="demographic_parity"
             if self.uses_group:
                 codes = encode_groups(groups, labels=self.groups_).codes
         if not self._chosen:
-            return self._rules.plain_scores(predicted)
+            return self._rules.baseline_scores(predicted)
         if not self.uses_group:
             labels, model = list(range(len(self.groups_))), self.group_estimator_
             q = label_probabilities(model, features, labels)

@@ -104,7 +104,7 @@ class DecisionRules:
         self.kept &= self.kept.sum(axis=0) > 1
         return few, counts
 
-    def plain_scores(self, p: Floats) -> Floats:
+    def baseline_scores(self, p: Floats) -> Floats:
         """Return one minus the expected cost of each decision."""
         return np.asarray(1 - p @ self._cost)
 
@@ -219,7 +219,7 @@ class DecisionRules:
         """Return plain scores, adjusted scores, and ratios of cells."""
         p = predicted[:, : self.n_classes]
         values, ratios = self._values_and_ratios(rules, predicted, codes)
-        return self.plain_scores(p), 1 + values + _noise(p), ratios
+        return self.baseline_scores(p), 1 + values + _noise(p), ratios
 
     def _calibrate(self, rows: Rows) -> dict[int, Any]:
         """Fit logistic regressions to logarithms of the predicted probabilities.

@@ -224,7 +224,7 @@ def fit_maps(
     rows, q = _merge_equal(rows, q)
     others = [rows.fold != fold for fold in np.unique(rows.fold)]
     parts = [(rows, q), *((rows[other], q[other]) for other in others)]
-    prepared = [_plain_map(*part, performance) for part in parts]
+    prepared = [_baseline_map(*part, performance) for part in parts]
     maps = [plain for *_, plain in prepared]
     fitted = [i for i, plain in enumerate(maps) if len(plain.thresholds) > 1]
     costs = [_costs(parts[i][0], maps[i].thresholds, performance) for i in fitted]
@@ -271,7 +271,7 @@ def held_out_scores(
         yield scores
 
 
-def _plain_map(
+def _baseline_map(
     rows: Rows, q: Floats, performance: Performance
 ) -> tuple[Rows, Floats, ScoreMap]:
     """Return the rows that have a group, and the map that changes nothing.
@@ -439,9 +439,9 @@ def _close_gaps(
     rates = gaps.rates(factors, width)
     highest, lowest = gaps.ends(rates[0])
     kept_gap = highest - lowest
-    plain_gap = np.maximum.reduceat(kept_gap, gaps.starts[:-1])[gaps.part]
+    baseline_gap = np.maximum.reduceat(kept_gap, gaps.starts[:-1])[gaps.part]
     for share in np.linspace(1, 0, _N_STEPS + 1)[1:]:
-        limit = np.where(plain_gap > 1e-9, share * plain_gap, 1.0)
+        limit = np.where(baseline_gap > 1e-9, share * baseline_gap, 1.0)
         for _ in range(_N_NEWTON):
             factors = gaps.step(factors, width, rates, limit)
             width = np.hypot(gaps.smoothing, _WIDTH_OF_CHANGE * gaps.size(factors))

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from skfair.groups import Groups, plain_label, with_labels
+from skfair.groups import Groups, python_label, with_labels
 
 #: The number changes with what `to_dict` writes of a table or a monitor.
 FORMAT = 4
@@ -58,7 +58,7 @@ def label_to_json(label: Any) -> Any:
     """
     if isinstance(label, tuple):
         return [label_to_json(part) for part in label]
-    label = plain_label(label)
+    label = python_label(label)
     if isinstance(label, date):
         return {"date": label.isoformat()}
     if _is_label(label):
@@ -86,7 +86,7 @@ def _date_from_json(text: Any, name: str) -> Hashable:
     """Return the date of its ISO form, or raise ValueError."""
     try:
         if isinstance(text, str):
-            return cast(Hashable, plain_label(pd.Timestamp(text)))
+            return cast(Hashable, python_label(pd.Timestamp(text)))
     except ValueError:
         pass
     raise ValueError(f"{name} must have dates in ISO format, got {brief(text)}.")

@@ -61,13 +61,13 @@ def mean_at_any_time(sizes: Floats, level: float) -> Floats:
 
 
 def cdf_at_any_time(sizes: Floats, level: float) -> Floats:
-    """Bound on the noise of a CDF, at all sizes at once."""
+    """Bound the noise of a CDF, at all sizes at once."""
     iterated = np.log(np.log(math.e * sizes)) + 0.8 * math.log(1612 / level)
     return np.asarray(0.85 * np.sqrt(iterated / sizes))
 
 
 def normal_mixture(sizes: Floats) -> tuple[Floats, Floats]:
-    """Spread s^2 and price c of the e-process exp((x^2 / s^2 - c) / 2) of the noise x.
+    """Return spread s^2 and price c of the e-process exp((x^2 / s^2 - c) / 2).
 
     The noise is that of a mean of values in [0, 1], whose variance is at most 1/4.
     """
@@ -96,7 +96,7 @@ def log_e_value_of_noise(noise: Floats, variances: Any) -> Floats:
 
 
 def two_means(variances: Floats, level: float, *, sides: int = 1) -> Floats:
-    """Bound on the noise of a difference of means, by the sum of their variances.
+    """Bound the noise of a difference of means, by the sum of their variances.
 
     On one side the mixture over positive t is at least twice that over all t, less 1.
     """
@@ -118,7 +118,7 @@ def _largest_noise_of_means(variances: Any, price: float) -> Any:
 
 
 def two_cdfs(sizes: Floats) -> Callable[[float], Floats]:
-    """Bound on the largest noise of the difference of each two CDFs, by level.
+    """Bound the largest noise of the difference of each two CDFs, by level.
 
     As for rates, both groups' e-processes multiply to at most 1 / level.
     """

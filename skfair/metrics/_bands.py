@@ -104,7 +104,7 @@ class Bands:
 
 
 def _sums_up_to(at: Floats, weights: NDArray[Any], scores: Floats) -> NDArray[Any]:
-    """Weight at or below each of sorted scores, which include all of `at`."""
+    """Sum the weight at or below each sorted score."""
     order = np.argsort(at, kind="stable")
     sums = np.concatenate([[0], np.cumsum(weights[order])])
     steps = np.searchsorted(scores, at[order])

@@ -447,7 +447,7 @@ def _names_of_pairs(part: Part, gaps: PairGaps) -> dict[str, pd.Series]:
 
 
 def _places(gaps: PairGaps) -> Floats:
-    """Score at which each pair of groups has its gap."""
+    """Return the score at which each pair of groups has its gap."""
     assert gaps.place is not None
     seconds = [None] * len(gaps.first) if gaps.second is None else gaps.second.tolist()
     pairs = zip(gaps.first.tolist(), seconds, strict=True)

@@ -290,7 +290,7 @@ def standard_error(cv_results: CVResults, metric: str, candidate: int) -> float:
 
 
 def folds_of(cv_results: CVResults, metric: str) -> list[Floats]:
-    """Test scores of the candidates in each fold."""
+    """Return test scores of the candidates in each fold."""
     column = re.compile(rf"split\d+_test_{re.escape(metric)}")
     return [
         np.asarray(cv_results[name])

@@ -1035,7 +1035,7 @@ def rounded(table: Any, n_scores: int) -> Any:
 
 
 def add_look(blocks: Sequence[Block], batch: Any) -> list[Block]:
-    """Add a look, and join the two oldest blocks of a length of which are too many."""
+    """Add a look, and join the two oldest blocks where a length has too many."""
     joined, length = [*blocks, (1, batch)], 1
     while True:
         alike = [i for i, (n_looks, _) in enumerate(joined) if n_looks == length]

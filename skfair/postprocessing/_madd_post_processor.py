@@ -678,7 +678,7 @@ class StratumLosses:
         return MCDP().find_pair(self._compared_distributions(rows)).value
 
     def _compared_distributions(self, rows: Rows) -> Distributions:
-        """Score distributions of the groups that are compared."""
+        """Return score distributions of the groups that are compared."""
         return distributions(rows_compared(_measured(rows), self.differing))
 
     def _fairness(self, amounts: Floats) -> Floats:

@@ -1342,7 +1342,7 @@ def spread_in_bins(cells: Rows) -> Rows:
 
 
 def distributions(rows: Rows) -> Distributions:
-    """Score distributions of the groups, of the rows that have a weight.
+    """Return score distributions of groups, from rows with a weight.
 
     Whole weights count rows in a fit.
     """

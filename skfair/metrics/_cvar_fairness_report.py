@@ -258,7 +258,7 @@ def tabulate_groups(
     epsilon: float = 0.0,
     alternative: Alternative = "two-sided",
 ) -> pd.DataFrame:
-    """Tabulate the groups, those furthest from the average first."""
+    """Tabulate the groups by decreasing distance from the average."""
     shares = tail_shares(groups.gaps, groups.weights, alpha, fractional=fractional)
     statistic = groups.statistic
     means, of_others = means_of_groups(statistic)

@@ -61,10 +61,12 @@ def read(
     *,
     name: str = "y_pred",
     usage: str = "",
+    takes_strata: bool = True,
 ) -> Rows:
     """Read the arguments of a metric, or a table that takes their place.
 
-    `name` is that of `y_pred` in messages, `usage` says how to pass groups.
+    `name` is that of `y_pred` in messages, `usage` says how to pass groups. A table
+    with strata is refused unless the caller compares groups within them.
     """
     columns = {
         "sensitive_features": sensitive_features,
@@ -73,7 +75,7 @@ def read(
         "counts": counts,
         "clusters": clusters,
     }
-    table = rows_of_table(y_pred, y_true=y_true, **columns)
+    table = rows_of_table(y_pred, takes_strata, y_true=y_true, **columns)
     if table is not None:
         return table
     if sensitive_features is None:
@@ -84,18 +86,36 @@ def read(
     return read_arrays(y_true, y_pred, **columns, name=name)
 
 
-def rows_of_table(table: Any, **columns: Any) -> Rows | None:
+#: What to do in place of giving some arguments by row beside a table.
+_INSTEAD = {
+    "clusters": "it counts rows, and does not know which of them are of one person; "
+    "give the rows themselves",
+    "within": "it does not know the values of single rows; make it with "
+    "control_features, or give the rows themselves",
+}
+
+
+def rows_of_table(
+    table: Any, takes_strata: bool = False, **columns: Any
+) -> Rows | None:
     """Return the cells of a table that takes the place of rows; None for rows.
 
-    Raises if any argument by row is given beside it.
+    Raises if any argument by row is given beside it, and if it has strata, within which
+    the caller does not compare groups.
     """
     if not isinstance(table, CountTable):
         return None
     names = [name for name, values in columns.items() if values is not None]
     if names:
+        advice = _INSTEAD.get(names[0], "make the table with it")
         raise ValueError(
-            f"{names[0]} must be None where a table takes the place of the rows: make "
-            "the table with it."
+            f"{names[0]} must be None where a table takes the place of the rows: "
+            f"{advice}."
+        )
+    if table._rows.strata is not None and not takes_strata:
+        raise ValueError(
+            "the table has strata, and groups are compared over all rows here, not "
+            "within strata: make the table without control_features."
         )
     return table._rows
 
@@ -130,7 +150,7 @@ def labelled_scores(
 
 
 def positive_rows(values: NDArray[Any], name: str, pos_label: Hashable) -> Bools:
-    """Whether each class label is the positive one."""
+    """Return whether each class label is the positive one."""
     check_no_missing(values, name)
     if pos_label is None and values.dtype.kind in "biuf":  # faster than pd.unique
         positive = values == 1
@@ -171,7 +191,7 @@ def positive_class(classes: Sequence[Hashable], name: str, pos_label: Hashable) 
 
 
 def has_text(values: NDArray[Any]) -> bool:
-    """Whether any of the values is a string."""
+    """Return whether any of the values is a string."""
     return values.dtype.kind in "OUS" and any(isinstance(v, str) for v in values)
 
 
@@ -358,7 +378,7 @@ def advise_on_few_rows(labels: Sequence[Hashable], counts: Integers) -> str:
 
 
 def refuse_groups_of_numbers(labels: Sequence[Hashable], counts: Integers) -> None:
-    """Raise where groups are very many numbers with hardly any rows each."""
+    """Raise where groups are many numbers with hardly any rows each."""
     for numbers, rows, where, tip in _columns_of_numbers(labels, counts):
         n_groups, mean = len(numbers), rows.sum() / len(numbers)
         if n_groups >= _TOO_MANY_NUMBERS and mean < _FEWEST_ROWS:

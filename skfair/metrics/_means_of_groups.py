@@ -78,7 +78,7 @@ def _share_and_rows(
 
 
 def _sums_of_others(values: NDArray[Any]) -> NDArray[Any]:
-    """Sum over all groups but each one, which a difference of sums would round off."""
+    """Sum over all other groups, without the rounding of differences."""
     before, after = np.cumsum(values[:-1]), np.cumsum(values[:0:-1])[::-1]
     return np.asarray(np.append(0, before) + np.append(after, 0))
 

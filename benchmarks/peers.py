@@ -1,7 +1,7 @@
 """skfair and its peers side by side: speed, behaviour, mitigation.
 
     SKFAIR_DATA=<folder of the tables> python benchmarks/peers.py
-        [--parts metrics,behaviour,mitigation] [--peers fairlearn,aif360]
+        [--parts metrics,behaviour,mitigation,newer] [--peers fairlearn,aif360]
         [--tables adult,census] [--seeds 0,1,2]
         [--methods ScoreRepairer,FairWasserstein]
 
@@ -49,16 +49,24 @@ PINS = {
     "maddlib": ["maddlib==1.1.0"],
     "scikit-lego": ["scikit-lego==0.9.10", "cvxpy"],
     "fairret": ["fairret==0.1.3", "torchmetrics", "torch"],
+    "LinearPost": [],  # has no package
+    "mcgrad": ["mcgrad==0.1.5"],
+    "fairaudit": ["fairaudit==0.0.1"],
 }
 NEEDED = ["scikit-learn", "pandas", "narwhals", "lightgbm", "threadpoolctl"]
 TABLES = "adult,bank,census,nist,diabetes,oulad"
+#: Rows that models are trained on, and as many that repairs are fitted to.
+N_TRAIN = "3000"
 #: Seconds that one run may take.
 LIMIT = 3600
-#: Peers without metrics, behaviour of metrics, or mitigators.
+#: Peers with another task, at which they are measured.
+OTHER_TASKS = {"mcgrad", "fairaudit"}
+#: Peers that are not asked in a part.
 LACKING = {
-    "metrics": {"skfair"},
-    "behaviour": {"fairret"},
-    "mitigation": {"maddlib"},
+    "metrics": {"skfair", "LinearPost"} | OTHER_TASKS,
+    "behaviour": {"fairret", "LinearPost"} | OTHER_TASKS,
+    "mitigation": {"maddlib"} | OTHER_TASKS,
+    "newer": set(PINS) - OTHER_TASKS,
 }
 
 
@@ -98,10 +106,13 @@ def answers(part: str, peer: str, options: Any) -> Iterator[dict[str, Any]]:
         yield from ask(peer, "_peer_metrics.py")
     elif part == "behaviour":
         yield from ask(peer, "_peer_behaviour.py")
+    elif part == "newer":
+        given = (options.tables, options.seeds, N_TRAIN)
+        yield from ask(peer, "_peer_newer.py", *given)
     else:
         for table in options.tables.split(","):
             for seed in options.seeds.split(","):
-                given = (table, seed, "3000", options.methods)
+                given = (table, seed, N_TRAIN, options.methods)
                 yield from ask(peer, "_peer_mitigation.py", *given)
 
 
@@ -120,8 +131,8 @@ def read() -> list[dict[str, Any]]:
 
 def versions() -> Iterator[str]:
     """Name each peer with the version that is installed."""
-    for peer in PINS:
-        if peer != "skfair":
+    for peer, packages in PINS.items():
+        if packages:
             code = f"import importlib.metadata as m; print(m.version({peer!r}))"
             run = [environment(peer), "-c", code]
             done = subprocess.run(run, capture_output=True, text=True, check=True)
@@ -287,12 +298,19 @@ def overview(lines: dict[str, list[dict[str, Any]]]) -> str:
             cells[method.peer, f"aware {method.aware}"] = text
     for peer, is_wrong in asked.items():
         cells[peer, "wrong"] = f"{sum(is_wrong)} of {len(is_wrong)}"
+    named = [peer for peer in PINS if any(peer == each for each, _ in cells)]
     keys = ["wrong", "checks", "speed", "aware False", "aware True"]
     header = ["wrong numbers without a warning", "scikit-learn's checks"]
     header += ["time of a parity difference"]
     header += [f"best area, group {when}" for when in ("in training", "at prediction")]
-    rows = [[peer, *(cells.get((peer, key), "-") for key in keys)] for peer in PINS]
+    rows = [[peer, *(cells.get((peer, key), "-") for key in keys)] for peer in named]
     return table(["", *header], rows)
+
+
+def newer_table(lines: list[dict[str, Any]]) -> str:
+    keys = ["peer", "measure", "value", "beside"]
+    rows = [[line[key] for key in keys] for line in lines]
+    return table(["peer", "measured", "peer's", "beside it"], rows)
 
 
 def write() -> None:
@@ -319,6 +337,10 @@ def write() -> None:
             overview=overview(lines),
             metrics=metrics_table(lines["metrics"]),
             behaviour=behaviour_table(lines["behaviour"]),
+            newer=newer_table(lines["newer"]),
+            seeds=", ".join(
+                sorted({str(line["seed"]) for line in lines["mitigation"]})
+            ),
             **tables,
         )
     )
@@ -326,7 +348,7 @@ def write() -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--parts", default="metrics,behaviour,mitigation")
+    parser.add_argument("--parts", default="metrics,behaviour,mitigation,newer")
     parser.add_argument("--peers", default=",".join(PINS))
     parser.add_argument("--tables", default=TABLES)
     parser.add_argument("--seeds", default="0,1,2")
@@ -334,9 +356,11 @@ def main() -> None:
     options = parser.parse_args()
     BUILD.mkdir(parents=True, exist_ok=True)
     if options.methods:
-        asked = [peer for peer in options.peers.split(",") if peer != "maddlib"]
         lines = [
-            line for peer in asked for line in answers("mitigation", peer, options)
+            line
+            for peer in options.peers.split(",")
+            if peer not in LACKING["mitigation"]
+            for line in answers("mitigation", peer, options)
         ]
         ranked = methods(lines)
         print(*(mitigation_table(ranked, aware, "areas") for aware in (False, True)))

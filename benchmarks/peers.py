@@ -100,26 +100,31 @@ def ask(peer: str, script: str, *arguments: str) -> Iterator[dict[str, Any]]:
             yield json.loads(line)
 
 
-def answers(part: str, peer: str, options: Any) -> Iterator[dict[str, Any]]:
-    """All answers of a peer in one part."""
+def answers(part: str, peer: str, options: Any) -> Iterator[list[dict[str, Any]]]:
+    """Answers of a peer in one part, of each table and seed for mitigators."""
     if part == "metrics":
-        yield from ask(peer, "_peer_metrics.py")
+        yield list(ask(peer, "_peer_metrics.py"))
     elif part == "behaviour":
-        yield from ask(peer, "_peer_behaviour.py")
+        yield list(ask(peer, "_peer_behaviour.py"))
     elif part == "newer":
         given = (options.tables, options.seeds, N_TRAIN)
-        yield from ask(peer, "_peer_newer.py", *given)
+        yield list(ask(peer, "_peer_newer.py", *given))
     else:
-        for table in options.tables.split(","):
-            for seed in options.seeds.split(","):
-                given = (table, seed, N_TRAIN, options.methods)
-                yield from ask(peer, "_peer_mitigation.py", *given)
+        tables, seeds = options.tables.split(","), options.seeds.split(",")
+        for seed, table in itertools.product(seeds, tables):
+            given = (table, seed, N_TRAIN, options.methods)
+            yield list(ask(peer, "_peer_mitigation.py", *given))
 
 
-def keep(part: str, peer: str, found: list[dict[str, Any]]) -> None:
-    """Put the answers of a peer in one part in the place of those from before."""
-    kept = [line for line in read() if (line["part"], line["peer"]) != (part, peer)]
-    kept += [{"part": part, **line} for line in found]
+def keep(part: str, found: list[dict[str, Any]]) -> None:
+    """Put the answers of a run in the place of those from before."""
+
+    def run(line: dict[str, Any]) -> tuple[Any, ...]:
+        return line["part"], line["peer"], line.get("table"), line.get("seed")
+
+    found = [{"part": part, **line} for line in found]
+    replaced = {run(line) for line in found}
+    kept = [line for line in read() if run(line) not in replaced] + found
     ANSWERS.write_text("".join(json.dumps(line) + "\n" for line in kept))
 
 
@@ -360,7 +365,8 @@ def main() -> None:
             line
             for peer in options.peers.split(",")
             if peer not in LACKING["mitigation"]
-            for line in answers("mitigation", peer, options)
+            for found in answers("mitigation", peer, options)
+            for line in found
         ]
         ranked = methods(lines)
         print(*(mitigation_table(ranked, aware, "areas") for aware in (False, True)))
@@ -370,7 +376,8 @@ def main() -> None:
         for peer in options.peers.split(","):
             if peer not in LACKING[part]:
                 print(part, peer, flush=True)
-                keep(part, peer, list(answers(part, peer, options)))
+                for found in answers(part, peer, options):
+                    keep(part, found)
     write()
 
 

@@ -111,19 +111,16 @@ def census() -> None:
         counts = [pd.crosstab(groups, each) for each in (y, y_pred)]
         counts[1] = counts[1].reindex(columns=counts[0].columns, fill_value=0)
         shares = [each.div(each.sum(axis=1), axis=0) for each in counts]
-        least = min_dcp_bounds(
-            groups.value_counts(), *shares, n_starts=2, random_state=0
-        )
+        # So wide a tolerance leaves out the lower bound, which takes minutes.
+        options = {"tol": 0.5, "n_starts": 1, "random_state": 0}
+        least = min_dcp_bounds(groups.value_counts(), *shares, **options)
         n_below += least.upper < whole.lower
         n_imperfect += whole.lower > 0
         error, dcp, local = PRINTED.get(name, ("", "", ""))
-        found = [
-            f"{100 * each.lower:.2f} to {100 * each.upper:.2f}"
-            for each in (whole, least)
-        ]
         print(
             f"| {name} | {sizes[name]} | {100 * np.mean(y != y_pred):.2f} ({error}) "
-            f"| {dcp} | {found[0]} | {local} | {found[1]} |",
+            f"| {dcp} | {100 * whole.lower:.2f} to {100 * whole.upper:.2f} "
+            f"| {local} | {100 * least.upper:.2f} |",
             flush=True,
         )
     print(f"minDCP is below DCP for {n_below} of {n_imperfect} columns with a DCP")

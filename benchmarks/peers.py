@@ -71,8 +71,11 @@ LACKING = {
 
 
 def environment(peer: str) -> Path:
-    """Return the Python of the environment of a peer, made if it is not there."""
-    folder = BUILD / peer
+    """Return the Python of the environment of a peer, made if it is not there.
+
+    A peer without a package runs in that of skfair.
+    """
+    folder = BUILD / (peer if PINS[peer] else "skfair")
     python = folder / "bin" / "python"
     if not python.exists():
         print(f"installing {peer}", flush=True)
@@ -238,7 +241,9 @@ def mitigation_table(ranked: list[Method], aware: bool, column: str) -> str:
         for name in names:
             values = getattr(method, column)[name]
             mean = method.means(column).get(name)
-            cell = "-" if mean is None else f"{mean:.3f} ± {np.std(values):.3f}"
+            cell = "-" if mean is None else f"{mean:.3f}"
+            if mean is not None and len(values) > 1:
+                cell += f" ± {np.std(values):.3f}"
             cells.append(f"**{cell}**" if mean == best[name] else cell)
         rows.append([method.peer, method.name, f"{method.cost():.0f}", *cells])
     return table(["", "method", "plain fits", *names], rows)
@@ -318,6 +323,13 @@ def newer_table(lines: list[dict[str, Any]]) -> str:
     return table(["peer", "measured", "peer's", "beside it"], rows)
 
 
+def describe_seeds(lines: list[dict[str, Any]]) -> str:
+    seeds = sorted({line["seed"] for line in lines})
+    if len(seeds) == 1:
+        return f"one split of each table (seed {seeds[0]})"
+    return f"seeds {', '.join(map(str, seeds))}; mean and standard deviation"
+
+
 def write() -> None:
     """Write the page from all answers that are kept."""
     lines: dict[str, list[dict[str, Any]]] = defaultdict(list)
@@ -343,9 +355,7 @@ def write() -> None:
             metrics=metrics_table(lines["metrics"]),
             behaviour=behaviour_table(lines["behaviour"]),
             newer=newer_table(lines["newer"]),
-            seeds=", ".join(
-                sorted({str(line["seed"]) for line in lines["mitigation"]})
-            ),
+            seeds=describe_seeds(lines["mitigation"]),
             **tables,
         )
     )

@@ -145,10 +145,10 @@ class PredictsByGroup(MetaMitigator):
     def score(
         self,
         X: Any,
-        y: Any,
+        y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         *,
-        sensitive_features: Any = None,
+        sensitive_features: ArrayLike | None = None,
     ) -> float:
         """Accuracy of `predict`.
 
@@ -179,11 +179,11 @@ class PredictsWithinStrata(MetaMitigator):
     def score(
         self,
         X: Any,
-        y: Any,
+        y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         *,
-        sensitive_features: Any = None,
-        control_features: Any = None,
+        sensitive_features: ArrayLike | None = None,
+        control_features: ArrayLike | None = None,
     ) -> float:
         """Accuracy of `predict`, or R2 of a regressor.
 
@@ -210,7 +210,11 @@ class PredictsWithinStrata(MetaMitigator):
 
 
 def _score_predictions(
-    mitigator: Any, X: Any, y: Any, sample_weight: Any, groups: dict[str, Any]
+    mitigator: Any,
+    X: Any,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None,
+    groups: dict[str, Any],
 ) -> float:
     """Accuracy, or R2, of what a mitigator predicts of rows with groups."""
     predicted = mitigator.predict(X, **groups)
@@ -258,9 +262,9 @@ class Given(NamedTuple):
 def begin_fit(
     mitigator: Any,
     X: Any,
-    y: Any,
-    sensitive_features: Any,
-    control_features: Any,
+    y: ArrayLike,
+    sensitive_features: ArrayLike | None,
+    control_features: ArrayLike | None,
     sample_weight: ArrayLike | None,
     *,
     all_strata: bool = False,
@@ -311,7 +315,9 @@ def _warn_without_groups(mitigator: Any, what: str) -> None:
     )
 
 
-def _find_groups(mitigator: Any, X: Any, sensitive_features: Any) -> Groups:
+def _find_groups(
+    mitigator: Any, X: Any, sensitive_features: ArrayLike | None
+) -> Groups:
     """Return the group of each row: those given, or columns of X."""
     groups = resolve_groups(
         sensitive_features,
@@ -323,7 +329,9 @@ def _find_groups(mitigator: Any, X: Any, sensitive_features: Any) -> Groups:
     return groups
 
 
-def find_strata(mitigator: Any, X: Any, control_features: Any) -> Groups | None:
+def find_strata(
+    mitigator: Any, X: Any, control_features: ArrayLike | None
+) -> Groups | None:
     """Return the stratum of each row, None if none are given."""
     selector = getattr(mitigator, "control_features", None)
     if control_features is None and selector is None:
@@ -389,7 +397,9 @@ def begin_predict(mitigator: Any, X: Any) -> Any:
     return drop_columns(X, np.flatnonzero(np.isin(columns, dropped)).tolist())
 
 
-def groups_to_predict(mitigator: Any, X: Any, sensitive_features: Any) -> Any:
+def groups_to_predict(
+    mitigator: Any, X: Any, sensitive_features: ArrayLike | None
+) -> Any:
     """Return the groups of rows to predict: those given, or columns of X."""
     if sensitive_features is not None:
         return sensitive_features
@@ -606,7 +616,7 @@ def weight_keyword(estimator: Any) -> str:
 
 def route_fit_params(
     mitigator: Any,
-    sensitive_features: Any,
+    sensitive_features: ArrayLike | None,
     fit_params: dict[str, Any],
     sample_weight: NDArray[Any] | None = None,
 ) -> Bunch:
@@ -818,7 +828,7 @@ def mean_of_folds(held_out: Rows, n_samples: int) -> Floats:
     return quotients(total, counts[:, None], math.nan)
 
 
-def fit_all(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> Any:
+def fit_all(estimator: Any, X: Any, y: ArrayLike, fit_params: dict[str, Any]) -> Any:
     """Fit a clone to all rows; a frozen classifier is returned as it is."""
     if isinstance(estimator, FrozenEstimator):
         return estimator

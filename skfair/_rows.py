@@ -29,7 +29,7 @@ from typing import Any, Self
 import narwhals as nw
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._arrays import Floats, Integers, quotients
 from skfair._utils._text import shown
@@ -223,7 +223,7 @@ class Rows:
         if codes.min(initial=0) < 0:
             own = codes >= 0
             codes, values = codes[own], None if values is None else values[own]
-        return np.asarray(np.bincount(codes, values, self.n_groups))
+        return np.asarray(np.bincount(codes, values, len(self.groups.labels)))
 
     @cached_property
     def counts(self) -> Integers:
@@ -520,7 +520,7 @@ class Rows:
         n, n_cells = numbers.T.ravel(), numbers.shape[1]
         rows = self
         if len(self) == n_cells:
-            rows = replace(self[np.repeat(np.arange(n_cells), self.n_groups)])
+            rows = self[np.repeat(np.arange(n_cells), self.n_groups)]
             codes = np.tile(np.arange(self.n_groups), n_cells)
             groups = replace(self.groups, codes=codes)
             rows = replace(rows, groups=groups, squares=None, position=None)
@@ -540,11 +540,11 @@ class Rows:
 def read_arrays(
     y_true: Any,
     y_pred: Any,
-    sensitive_features: Any,
-    control_features: Any = None,
-    sample_weight: Any = None,
-    counts: Any = None,
-    clusters: Any = None,
+    sensitive_features: ArrayLike | None,
+    control_features: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
     *,
     name: str = "y_pred",
 ) -> Rows:
@@ -554,11 +554,14 @@ def read_arrays(
     group has a positive weight. What labels and scores must be is said by each metric.
     `name` is that of `y_pred` in messages.
     """
-    arguments = {"y_true": y_true, name: y_pred}
-    arguments |= {"sensitive_features": sensitive_features}
-    arguments |= {"control_features": control_features, "sample_weight": sample_weight}
-    arguments |= {"counts": counts, "clusters": clusters}
-    warn_if_reordered(**arguments)
+    warn_if_reordered(
+        **{"y_true": y_true, name: y_pred},
+        sensitive_features=sensitive_features,
+        control_features=control_features,
+        sample_weight=sample_weight,
+        counts=counts,
+        clusters=clusters,
+    )
     predicted = as_array(y_pred, name)
     n = len(predicted)
     if n == 0:
@@ -569,11 +572,16 @@ def read_arrays(
         strata = resolve_strata(control_features, n_samples=n)
     true = None if y_true is None else as_array(y_true, "y_true", n)
     rows = Rows(groups, strata, true, predicted)
+    if sample_weight is None and counts is None and clusters is None:
+        return rows
     return with_people(rows, sample_weight, counts, clusters)
 
 
 def with_people(
-    rows: Rows, sample_weight: Any, counts: Any, clusters: Any = None
+    rows: Rows,
+    sample_weight: ArrayLike | None,
+    counts: ArrayLike | None,
+    clusters: ArrayLike | None = None,
 ) -> Rows:
     """Add checked weights, numbers of people and people of several rows to rows.
 
@@ -587,7 +595,10 @@ def with_people(
 
 
 def check_clusters(
-    clusters: Any, groups: Groups, strata: Groups | None, counts: Any = None
+    clusters: ArrayLike | None,
+    groups: Groups,
+    strata: Groups | None,
+    counts: ArrayLike | None = None,
 ) -> Integers:
     """Encode the people of rows, each of whom has one group and one stratum."""
     if counts is not None:
@@ -626,7 +637,9 @@ def _factorize(values: Any) -> tuple[Integers, list[Any]]:
     return np.asarray(codes), values.tolist()
 
 
-def _with_numbers(rows: Rows, sample_weight: Any, counts: Any) -> Rows:
+def _with_numbers(
+    rows: Rows, sample_weight: ArrayLike | None, counts: ArrayLike | None
+) -> Rows:
     """Add checked weights, each that of a person, and numbers of people to rows."""
     n, each = check_counts(counts, len(rows)), check_weights(sample_weight, len(rows))
     groups = rows.groups

@@ -128,7 +128,7 @@ class Groups:
 
 
 def encode_groups(
-    sensitive_features: Any,
+    sensitive_features: ArrayLike | None,
     *,
     labels: Sequence[Hashable] | None = None,
     missing: Literal["raise", "drop", "group"] = "raise",

@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from numpy.typing import ArrayLike
+
 from skfair._penalty import OBJECTIVES, Objective, threshold_grid
 from skfair._utils._validation import check_choice, check_real
 from skfair.groups import encode_groups
@@ -99,7 +101,7 @@ class DiffMCDPLoss(torch.nn.Module):  # type: ignore[misc]
         return f"temperature={self.temperature}, objective={self.objective!r}"
 
     def forward(
-        self, scores: torch.Tensor, groups: Any, sample_weight: Any = None
+        self, scores: torch.Tensor, groups: Any, sample_weight: ArrayLike | None = None
     ) -> torch.Tensor:
         """Measure the gap.
 
@@ -204,7 +206,7 @@ def _difference(
 
 
 def _group_shares(
-    scores: torch.Tensor, groups: Any, sample_weight: Any
+    scores: torch.Tensor, groups: Any, sample_weight: ArrayLike | None
 ) -> torch.Tensor:
     """Weight of each row within each group, (n_groups, n_samples).
 

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 import skfair
-from skfair._cli._main import main
+from skfair.__main__ import main
 from skfair.groups import encode_groups
 from skfair.metrics import mcdp
 from skfair.report import FairnessReport
@@ -481,7 +481,7 @@ def test_progress_on_a_terminal(audit, monkeypatch):
     [
         ("table.csv", ";", "--sep ;", 0, "out.html"),
         ("table.csv", ";", "", 0, "out.html"),
-        ("table.csv", "|", "", 0, "out.html"),
+        pytest.param("table.csv", "|", "", 0, "out.html", marks=pytest.mark.slow),
         ("table.tsv", "\t", "", 0, "out.html"),
         ("table.csv", ",", "--encoding utf-99", 2, "unknown encoding"),
         ("table.xlsx", ",", "", 2, "table.xlsx cannot be read"),

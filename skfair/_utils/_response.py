@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import numbers
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -111,7 +111,7 @@ def _unknown_columns(estimator: Any, X: Any, named: Any) -> list[Any]:
 
 
 def respond(
-    estimator: Any, method: str, X: Any, pos_label: Any = None, **metadata: Any
+    estimator: Any, method: str, X: Any, pos_label: Hashable = None, **metadata: Any
 ) -> NDArray[Any]:
     """Return the response of a classifier, for the positive class if there are two.
 

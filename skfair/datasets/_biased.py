@@ -33,7 +33,7 @@ def make_biased_classification(
     base_rates: Setting | None = None,
     score_shifts: Setting | None = None,
     class_sep: float = 1.0,
-    random_state: Any = None,
+    random_state: int | np.random.RandomState | None = None,
 ) -> tuple[pd.DataFrame, NDArray[np.int64]]:
     """Generate a binary classification problem with groups and a chosen bias.
 
@@ -231,7 +231,9 @@ def _check_group_sizes(group_sizes: Setting, feature_names: list[str]) -> None:
 
 
 def make_biased_scores(
-    n_samples: int | Sequence[int] = 20000, *, random_state: Any = None
+    n_samples: int | Sequence[int] = 20000,
+    *,
+    random_state: int | np.random.RandomState | None = None,
 ) -> tuple[NDArray[np.int64], Floats, NDArray[np.int64]]:
     """Draw the scores of a model that prefers group 1 to group 0.
 

@@ -201,7 +201,7 @@ class DiffMCDPClassifier(
     >>> y = X.sum(axis=1) + rng.normal(size=1000) > 1
     >>> def gap(strength):
     ...     model = DiffMCDPClassifier(
-    ...         strength=strength, max_iter=100, random_state=0
+    ...         strength=strength, max_iter=60, random_state=0
     ...     ).fit(X, y, sensitive_features=sex)
     ...     return mcdp(y, model.predict_proba(X)[:, 1], sensitive_features=sex)
     >>> gap(0) > 0.35, gap(0.5) < 0.15
@@ -226,7 +226,7 @@ class DiffMCDPClassifier(
         sensitive_features: Selector | None = None,
         drop_sensitive: bool = False,
         control_features: Selector | None = None,
-        random_state: Any = None,
+        random_state: int | np.random.RandomState | None = None,
         hidden_layer_sizes: int | Sequence[int] = (256,),
         max_iter: int = 600,
         batch_size: int = 1024,
@@ -258,10 +258,10 @@ class DiffMCDPClassifier(
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: ArrayLike,
         *,
-        sensitive_features: Any = None,
-        control_features: Any = None,
+        sensitive_features: ArrayLike | None = None,
+        control_features: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
         """Train the network.

@@ -206,7 +206,7 @@ class MCDPBoostingClassifier(
         sensitive_features: Selector | None = None,
         drop_sensitive: bool = False,
         control_features: Selector | None = None,
-        random_state: Any = None,
+        random_state: int | np.random.RandomState | None = None,
         validation_fraction: float | Literal["auto"] | None = "auto",
         temperature: float = 50.0,
         objective: Objective = "mcdp",
@@ -225,10 +225,10 @@ class MCDPBoostingClassifier(
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: ArrayLike,
         *,
-        sensitive_features: Any = None,
-        control_features: Any = None,
+        sensitive_features: ArrayLike | None = None,
+        control_features: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         **fit_params: Any,
     ) -> Self:

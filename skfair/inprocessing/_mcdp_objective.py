@@ -102,13 +102,13 @@ or Groups, default=None
 
     def __init__(
         self,
-        sensitive_features: Any,
+        sensitive_features: ArrayLike | None,
         *,
         strength: float = 0.3,
         temperature: float = 50.0,
         objective: Objective = "mcdp",
         group_probabilities: ArrayLike | None = None,
-        control_features: Any = None,
+        control_features: ArrayLike | None = None,
     ) -> None:
         self.strength = strength
         self.temperature = temperature

@@ -251,7 +251,7 @@ class MCDPReweighter(
         sensitive_features: Selector | None = None,
         drop_sensitive: bool = False,
         control_features: Selector | None = None,
-        random_state: Any = None,
+        random_state: int | np.random.RandomState | None = None,
         group_estimator: Any = None,
         cv: Any = 5,
         n_jobs: int | None = None,
@@ -272,10 +272,10 @@ class MCDPReweighter(
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: ArrayLike,
         *,
-        sensitive_features: Any = None,
-        control_features: Any = None,
+        sensitive_features: ArrayLike | None = None,
+        control_features: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         **fit_params: Any,
     ) -> Self:
@@ -470,7 +470,7 @@ class MCDPReweighter(
 
 def _route(
     mitigator: Any,
-    sensitive_features: Any,
+    sensitive_features: ArrayLike | None,
     fit_params: dict[str, Any],
     weights: NDArray[Any] | None,
 ) -> Bunch:

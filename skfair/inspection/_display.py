@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, ClassVar, Self, TypeAlias, get_args
 
 import numpy as np
@@ -55,10 +55,10 @@ class PredictionsDisplay(Display):
         cls,
         estimator: Any,
         X: Any,
-        y: ArrayLike | None = None,
+        y: Any = None,
         *,
-        sensitive_features: Any,
-        control_features: Any = None,
+        sensitive_features: ArrayLike | None,
+        control_features: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         name: str | None = None,
         **options: Any,
@@ -127,10 +127,10 @@ class PredictionsDisplay(Display):
         cls,
         cv_results: dict[str, Any],
         X: Any,
-        y: ArrayLike | None = None,
+        y: Any = None,
         *,
-        sensitive_features: Any,
-        control_features: Any = None,
+        sensitive_features: ArrayLike | None,
+        control_features: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         name: str | None = None,
         **options: Any,
@@ -204,10 +204,10 @@ class PredictionsDisplay(Display):
         cls,
         models: Sequence[tuple[Any, Integers | None]],
         X: Any,
-        y: Any,
-        sensitive_features: Any,
-        control_features: Any,
-        sample_weight: Any,
+        y: ArrayLike,
+        sensitive_features: ArrayLike | None,
+        control_features: ArrayLike | None,
+        sample_weight: ArrayLike | None,
         name: str | None,
         options: dict[str, Any],
     ) -> Self:
@@ -289,10 +289,10 @@ def _of_rows(values: Any, rows: Integers | None) -> Any:
 def responses_of(
     models: Sequence[tuple[Any, Integers | None]],
     X: Any,
-    sensitive_features: Any,
+    sensitive_features: ArrayLike | None,
     method: str,
-    pos_label: Any = None,
-    control_features: Any = None,
+    pos_label: Hashable = None,
+    control_features: ArrayLike | None = None,
 ) -> tuple[NDArray[Any], Groups, Groups | None]:
     """Responses of models, each to its rows of X, and groups and strata of all rows.
 
@@ -335,7 +335,7 @@ RowsToDraw: TypeAlias = tuple[Any, Any, Any, Any]
 def stratum_of_largest(
     metric: Any,
     rows: RowsToDraw,
-    control_features: Any,
+    control_features: ArrayLike | None,
     name: str | None,
 ) -> tuple[RowsToDraw, str | None]:
     """Rows of the stratum in which a metric is largest, and a name with its label.
@@ -367,7 +367,7 @@ def stratum_of_largest(
 def scores_to_draw(
     metric: Any,
     rows: RowsToDraw,
-    control_features: Any,
+    control_features: ArrayLike | None,
     scale: AnyScale,
     name: str | None,
     scales: Any = Scale,
@@ -389,7 +389,7 @@ def scores_to_draw(
 def comparable_scores(
     y_true: ArrayLike | None,
     y_score: ArrayLike | CountTable,
-    sensitive_features: Any,
+    sensitive_features: ArrayLike | None,
     sample_weight: ArrayLike | None = None,
     scale: AnyScale = "probability",
     scales: Any = Scale,
@@ -410,7 +410,7 @@ def permuted_values(
     metric: Any,
     rows: RowsToDraw,
     n_permutations: Any,
-    random_state: Any,
+    random_state: int | np.random.RandomState | None,
 ) -> Floats | None:
     """Values of a metric of scores after random permutations, None if none are made."""
     _, y_score, groups, weights = rows

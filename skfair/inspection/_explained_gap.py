@@ -134,7 +134,7 @@ class ExplainedGapResult(TableResult):
 def explained_gap(
     y_score: ArrayLike,
     *,
-    sensitive_features: Any,
+    sensitive_features: ArrayLike | None,
     explained_by: Any,
     metric: Literal["mcdp", "demographic_parity_difference"] = "mcdp",
     population: Hashable = "overlap",

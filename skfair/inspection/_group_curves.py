@@ -231,9 +231,9 @@ class GroupCurveDisplay(PredictionsDisplay):
         y_true: ArrayLike,
         y_score: ArrayLike,
         *,
-        sensitive_features: Any,
+        sensitive_features: ArrayLike | None,
         kind: Kind = "roc",
-        pos_label: Any = None,
+        pos_label: Hashable = None,
         confidence_level: float | None = 0.95,
         n_resamples: int = 199,
         sample_weight: ArrayLike | None = None,
@@ -348,7 +348,7 @@ def _measure_areas(
     weights: NDArray[Any] | None,
     level: float | None,
     n_resamples: int,
-    random_state: Any,
+    random_state: int | np.random.RandomState | None,
 ) -> pd.DataFrame:
     """Measure each group by the area under its curve, with its interval."""
     result = group_metrics(
@@ -410,7 +410,7 @@ def _cumulative(
 
 
 def _positives_minus_scores(
-    y_true: NDArray[Any], y_score: Floats, sample_weight: Any = None
+    y_true: NDArray[Any], y_score: Floats, sample_weight: Floats | None = None
 ) -> float:
     """Share of positives minus the mean score."""
     return float(np.average(y_true - y_score, weights=sample_weight))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -53,7 +53,7 @@ class ABCC(GapOfDistributions):
     name = "abcc"
     loose = False
     bounds_ranks = False
-    scales = AnyScale
+    choices = GapOfDistributions.choices | {"scale": get_args(AnyScale)}
 
     def measure(self, gap: Gap) -> float:
         """Measure the area between two CDFs."""
@@ -107,8 +107,8 @@ def abcc(
     y_true: ArrayLike | None,
     y_score: ArrayLike | CountTable,
     *,
-    sensitive_features: Any = None,
-    control_features: Any = None,
+    sensitive_features: ArrayLike | None = None,
+    control_features: ArrayLike | None = None,
     scale: AnyScale = "probability",
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from skfair._rows import Rows, take_rows
+from skfair._utils._hints import did_you_mean
 from skfair._utils._text import shown
 from skfair.groups import encode_groups, label_array
 from skfair.metrics._abcc import ABCC
@@ -133,9 +134,10 @@ def _check_function(metric: Any) -> None:
     """Raise TypeError unless a metric is a function that takes groups."""
     if not callable(metric) or hasattr(metric, "_score_func"):
         scorer = "the scorer " * hasattr(metric, "_score_func")
+        hint = did_you_mean(metric, METRICS) if isinstance(metric, str) else ""
         raise TypeError(
             "metric must be a function, such as skfair.metrics.mcdp, or the name of "
-            f"one, got {scorer}{shown(metric)}."
+            f"one, got {scorer}{shown(metric)}.{hint}"
         )
     try:
         parameters = signature(metric).parameters

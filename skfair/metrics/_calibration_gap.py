@@ -142,7 +142,7 @@ class CalibrationGap(MetricOfPairs):
     maximum = 2.0
     bounded_by_bins = True
 
-    pos_label: Any = None
+    pos_label: Hashable = None
 
     def check(self, rows: Rows) -> Rows:
         """Check scores and true labels; the positive label becomes 1, the other 0."""
@@ -205,9 +205,9 @@ def calibration_gap(
     y_true: ArrayLike,
     y_score: ArrayLike,
     *,
-    sensitive_features: Any = None,
-    control_features: Any = None,
-    pos_label: Any = None,
+    sensitive_features: ArrayLike | None = None,
+    control_features: ArrayLike | None = None,
+    pos_label: Hashable = None,
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,

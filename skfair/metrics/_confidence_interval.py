@@ -27,6 +27,7 @@ from skfair.metrics._metric import (
 )
 from skfair.metrics._metric_bounds import bounds_of_bins
 from skfair.metrics._quantiles import UNDEFINED, Comparisons, Method
+from skfair.metrics._strata import combine_numbers
 from skfair.metrics._undefined import join_reasons
 from skfair.statistics._cells import round_to_edges
 
@@ -81,8 +82,8 @@ def confidence_interval(
     y_true: ArrayLike | None,
     y_score: Any,
     *,
-    sensitive_features: Any = None,
-    control_features: Any = None,
+    sensitive_features: ArrayLike | None = None,
+    control_features: ArrayLike | None = None,
     confidence_level: float = 0.95,
     method: Method = "band",
     sample_weight: ArrayLike | None = None,
@@ -299,7 +300,7 @@ def _compare_strata(metric: Metric, method: Method, rows: Rows) -> Comparisons:
         joined = UNDEFINED._replace(maximum=metric.largest)
     else:
         weights = None
-        if metric.multistratum == "weighted":
+        if metric.averages_strata:
             weights = [stratum.weight for stratum in compress(strata, found)]
         joined = join([*compress(compared, found)], weights)
     return joined._replace(reason=told.reason, message=told.message)
@@ -335,7 +336,7 @@ def join(parts: list[Comparisons], weights: list[float] | None) -> Comparisons:
             np.average([bound(p, level / len(parts)) for p in parts], weights=weights)
         )
 
-    value = float(np.average([part.value for part in parts], weights=weights))
+    value = combine_numbers([part.value for part in parts], weights)
     low, high = mean_of(lower_bound), mean_of(upper_bound)
     return Comparisons(value, 1, low, high, parts[0].maximum)
 
@@ -397,8 +398,8 @@ def certify(
     y_true: ArrayLike | None,
     y_score: Any,
     *,
-    sensitive_features: Any = None,
-    control_features: Any = None,
+    sensitive_features: ArrayLike | None = None,
+    control_features: ArrayLike | None = None,
     at_most: float,
     confidence_level: float = 0.95,
     method: Method = "band",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -29,12 +30,12 @@ def cvar_fairness_report(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | CountTable,
     *,
-    sensitive_features: Any = None,
+    sensitive_features: ArrayLike | None = None,
     alpha: float = 0.9,
     quality: Quality = "selection_rate",
     group_weights: GroupWeights = "uniform",
     fractional: bool = True,
-    pos_label: Any = None,
+    pos_label: Hashable = None,
     confidence_level: float = 0.95,
     sample_weight: ArrayLike | None = None,
     counts: ArrayLike | None = None,

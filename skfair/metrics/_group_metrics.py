@@ -249,7 +249,7 @@ def _rate_of(function: Any, options: dict[str, Any]) -> str | None:
     return None
 
 
-def prepare(measure: GroupMetric, columns: Columns, pos_label: Any) -> GroupMetric:
+def prepare(measure: GroupMetric, columns: Columns, pos_label: Hashable) -> GroupMetric:
     """Check what a metric is given, and tell it the positive label and the labels."""
     if "y_true" not in columns and measure.rate != "selection_rate":
         raise ValueError(f"y_true must be given for {measure.name}, got None.")
@@ -274,7 +274,7 @@ def prepare(measure: GroupMetric, columns: Columns, pos_label: Any) -> GroupMetr
 
 
 def _prepare_for_labels(
-    measure: GroupMetric, columns: Columns, pos_label: Any
+    measure: GroupMetric, columns: Columns, pos_label: Hashable
 ) -> GroupMetric:
     """Tell a metric of predicted labels which of two labels is positive."""
     asks = measure.rate not in (None, "accuracy", "error_rate")
@@ -304,7 +304,7 @@ def _jaccard(y_true: Any, y_pred: Any, **options: Any) -> float:
 
 
 def _prepare_for_scores(
-    measure: GroupMetric, columns: Columns, pos_label: Any
+    measure: GroupMetric, columns: Columns, pos_label: Hashable
 ) -> GroupMetric:
     """Tell a metric of scores which true label is positive, and which there are."""
     scores = _scores_or_predictions(columns)
@@ -494,10 +494,10 @@ def group_metrics(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | None,
     *,
-    sensitive_features: Any,
-    control_features: Any = None,
+    sensitive_features: ArrayLike | None,
+    control_features: ArrayLike | None = None,
     y_score: ArrayLike | None = None,
-    pos_label: Any = None,
+    pos_label: Hashable = None,
     confidence_level: float | None = 0.95,
     n_resamples: int = 199,
     pooling: Literal["additive"] | None = None,
@@ -707,11 +707,11 @@ def _check_rows(
     y_true: Any,
     y_pred: Any,
     y_score: Any,
-    sample_weight: Any,
-    counts: Any,
-    clusters: Any,
-    sensitive_features: Any,
-    control_features: Any,
+    sample_weight: ArrayLike | None,
+    counts: ArrayLike | None,
+    clusters: ArrayLike | None,
+    sensitive_features: ArrayLike | None,
+    control_features: ArrayLike | None,
 ) -> tuple[Columns, Groups, Groups | None]:
     """Check the arguments by row, and keep the rows with a group and a stratum."""
     warn_if_reordered(
@@ -721,6 +721,7 @@ def _check_rows(
         sample_weight=sample_weight,
         sensitive_features=sensitive_features,
         control_features=control_features,
+        counts=counts,
         clusters=clusters,
     )
     arguments = {"y_pred": y_pred, "y_score": y_score, "y_true": y_true}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
@@ -54,9 +54,9 @@ def impact_ratios(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | CountTable,
     *,
-    sensitive_features: Any = None,
+    sensitive_features: ArrayLike | None = None,
     rate: Literal["selection", "scoring"] = "selection",
-    pos_label: Any = None,
+    pos_label: Hashable = None,
     min_share: float = 0.0,
     confidence_level: float = 0.95,
     sample_weight: ArrayLike | None = None,
@@ -177,6 +177,7 @@ def impact_ratios(
         y_pred=y_pred,
         sensitive_features=sensitive_features,
         sample_weight=sample_weight,
+        counts=counts,
     )
     check_choice("rate", rate, ("selection", "scoring"))
     min_share = check_real("min_share", min_share, 0, 1, closed="left")
@@ -203,7 +204,7 @@ def impact_ratios(
 
 
 def are_selected(
-    values: ArrayLike, rate: str, pos_label: Any, weights: NDArray[Any] | None
+    values: ArrayLike, rate: str, pos_label: Hashable, weights: NDArray[Any] | None
 ) -> Bools:
     """Return which rows are selected, or have a score above everyone's median."""
     name = "y_pred"
@@ -231,7 +232,7 @@ def are_selected(
 
 
 def _of_rows(
-    outcomes: Bools, sensitive_features: Any, people: dict[str, Any]
+    outcomes: Bools, sensitive_features: ArrayLike | None, people: dict[str, Any]
 ) -> list[Attribute]:
     """Add up the outcomes by each attribute, and by the intersection of all."""
     if sensitive_features is None or isinstance(sensitive_features, Groups):

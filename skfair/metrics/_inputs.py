@@ -51,11 +51,11 @@ Rate: TypeAlias = QualityName | Literal["predictive_value"]
 def read(
     y_true: Any,
     y_pred: Any,
-    sensitive_features: Any,
-    control_features: Any = None,
-    sample_weight: Any = None,
-    counts: Any = None,
-    clusters: Any = None,
+    sensitive_features: ArrayLike | None,
+    control_features: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
     *,
     name: str = "y_pred",
     usage: str = "",
@@ -71,15 +71,15 @@ def read(
         "counts": counts,
         "clusters": clusters,
     }
-    rows = rows_of_table(y_pred, y_true=y_true, **columns)
-    if rows is not None:
-        return rows
-    refuse_tables_elsewhere(y_pred, name)
+    table = rows_of_table(y_pred, y_true=y_true, **columns)
+    if table is not None:
+        return table
     if sensitive_features is None:
+        refuse_tables_elsewhere(y_pred, name)
         raise ValueError(
             f"sensitive_features is None, expected the group of each row{usage}."
         )
-    return read_arrays(y_true, y_pred, *columns.values(), name=name)
+    return read_arrays(y_true, y_pred, **columns, name=name)
 
 
 def rows_of_table(table: Any, **columns: Any) -> Rows | None:
@@ -114,7 +114,10 @@ def count_hits(rows: Rows, *, weighted: bool = False) -> tuple[Integers, Integer
 
 
 def labelled_scores(
-    y_true: ArrayLike | None, y_score: ArrayLike, pos_label: Any, name: str = "y_score"
+    y_true: ArrayLike | None,
+    y_score: ArrayLike,
+    pos_label: Hashable,
+    name: str = "y_score",
 ) -> tuple[Floats, Bools]:
     """Check scores with true labels; return them, and whether each is positive."""
     if y_true is None:
@@ -124,7 +127,7 @@ def labelled_scores(
     return scores, positive_rows(true, "y_true", pos_label)
 
 
-def positive_rows(values: NDArray[Any], name: str, pos_label: Any) -> Bools:
+def positive_rows(values: NDArray[Any], name: str, pos_label: Hashable) -> Bools:
     """Whether each class label is the positive one."""
     check_no_missing(values, name)
     if pos_label is None and values.dtype.kind in "biuf":  # faster than pd.unique
@@ -135,7 +138,7 @@ def positive_rows(values: NDArray[Any], name: str, pos_label: Any) -> Bools:
     return np.asarray(values == pos_label, dtype=bool)
 
 
-def positive_class(classes: Sequence[Hashable], name: str, pos_label: Any) -> Any:
+def positive_class(classes: Sequence[Hashable], name: str, pos_label: Hashable) -> Any:
     """Return the class that is `pos_label`, 1 for None where the classes are 0 and 1.
 
     Classes may also be -1 and 1. True and 1.0 are 1, and are returned as they are
@@ -150,7 +153,7 @@ def positive_class(classes: Sequence[Hashable], name: str, pos_label: Any) -> An
             f"must say which of the labels is positive: {name} holds the labels "
             f"{list(classes[:5])}, got None.",
         )
-    if hasattr(pos_label, "shape") and np.shape(pos_label):
+    if getattr(pos_label, "shape", ()):
         kind = type(pos_label).__name__
         raise ParameterError("pos_label", f"must be one class, got a {kind}.")
     if len(classes) > 2 or (len(classes) == 2 and pos_label not in classes):
@@ -216,7 +219,7 @@ def check_group_weights(
 
 
 def outcomes_of(
-    y_true: ArrayLike | None, y_pred: ArrayLike, quality: Quality, pos_label: Any
+    y_true: ArrayLike | None, y_pred: ArrayLike, quality: Quality, pos_label: Hashable
 ) -> tuple[Bools, Bools | None]:
     """Return the outcome of each row, and which rows count, None for all."""
     predicted = as_array(y_pred, "y_pred")
@@ -248,7 +251,7 @@ def check_quality(quality: Any) -> None:
 
 
 def outcomes_of_rate(
-    y_true: ArrayLike | None, y_pred: ArrayLike, rate: Rate, pos_label: Any
+    y_true: ArrayLike | None, y_pred: ArrayLike, rate: Rate, pos_label: Hashable
 ) -> tuple[Bools, Bools | None]:
     """Return outcomes of a quality, or of predictive values, and which rows count."""
     if rate != "predictive_value":

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
@@ -158,7 +158,7 @@ class DistanceFromAverage(Metric):
 
     quality: Quality = "selection_rate"
     group_weights: GroupWeights = "uniform"
-    pos_label: Any = None
+    pos_label: Hashable = None
 
     def __post_init__(self) -> None:
         """Check the options; what depends on the rows is checked beside them."""
@@ -225,11 +225,11 @@ def max_gap(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | CountTable,
     *,
-    sensitive_features: Any = None,
-    control_features: Any = None,
+    sensitive_features: ArrayLike | None = None,
+    control_features: ArrayLike | None = None,
     quality: Quality = "selection_rate",
     group_weights: GroupWeights = "uniform",
-    pos_label: Any = None,
+    pos_label: Hashable = None,
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
     counts: ArrayLike | None = None,
@@ -403,13 +403,13 @@ def cvar_fairness(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | CountTable,
     *,
-    sensitive_features: Any = None,
-    control_features: Any = None,
+    sensitive_features: ArrayLike | None = None,
+    control_features: ArrayLike | None = None,
     alpha: float = 0.9,
     quality: Quality = "selection_rate",
     group_weights: GroupWeights = "uniform",
     fractional: bool = True,
-    pos_label: Any = None,
+    pos_label: Hashable = None,
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
     counts: ArrayLike | None = None,

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.ndimage import minimum_filter1d
 
 from skfair._utils._arrays import Bools, Floats, Integers
-from skfair._utils._validation import Scale, check_choice, check_integer, check_real
+from skfair._utils._validation import Scale, check_integer, check_real
 from skfair.metrics._anytime import gap_variance, largest_gap_end, two_means
 from skfair.metrics._distributions import (
     CurveOfScores,
@@ -132,6 +132,7 @@ class MCDP(GapOfDistributions):
 
     name = "mcdp"
     loose = False
+    choices = GapOfDistributions.choices | {"method": ("exact", "approximate")}
 
     epsilon: float = 0.0
     method: Literal["exact", "approximate"] = "exact"
@@ -140,7 +141,6 @@ class MCDP(GapOfDistributions):
     def __post_init__(self) -> None:
         """Check the options, which are checked nowhere else."""
         super().__post_init__()
-        check_choice("method", self.method, ("exact", "approximate"))
         check_real("epsilon", self.epsilon, 0, 1)
         check_integer("n_subdivisions", self.n_subdivisions, 1)
         if self.method == "approximate" and self.epsilon == 0:
@@ -237,7 +237,7 @@ class MCDP(GapOfDistributions):
         return moved
 
 
-#: Lower end of a pair whose gap may be 0, of which no more needs to be found.
+#: Lower end of a pair whose gap may be 0: below 0, so that any other end is larger.
 _BELOW_0 = -1e-9
 
 
@@ -289,8 +289,8 @@ def mcdp(
     y_true: ArrayLike | None,
     y_score: ArrayLike | CountTable,
     *,
-    sensitive_features: Any = None,
-    control_features: Any = None,
+    sensitive_features: ArrayLike | None = None,
+    control_features: ArrayLike | None = None,
     epsilon: float = 0.0,
     method: Literal["exact", "approximate"] = "exact",
     n_subdivisions: int = 32,
@@ -355,7 +355,7 @@ default=None
     multistratum : {"max", "weighted"}, default="max"
         The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative sample weights. Whole numbers count rows, without rounding.
+        Non-negative sample weights. Whole numbers are added without rounding.
     counts : array-like of shape (n_samples,), default=None
         How many people each row stands for; by default one.
 
@@ -464,17 +464,17 @@ class MCDPCurve(CurveOfScores):
         gaps = (gap_between(statistic, *pair) for pair in pairs)
         return _combine_steps([gap_profile(gap) for gap in gaps])
 
-    def combine(self, values: Sequence[Any], weights: Sequence[float] | None) -> Any:
+    def combine(self, values: Sequence[Any], weights: Sequence[float]) -> Any:
         """Combine step functions of strata."""
-        return _combine_steps(values, weights)
+        return _combine_steps(values, weights if self.averages_strata else None)
 
 
 def mcdp_curve(
     y_true: ArrayLike | None,
     y_score: ArrayLike | CountTable,
     *,
-    sensitive_features: Any = None,
-    control_features: Any = None,
+    sensitive_features: ArrayLike | None = None,
+    control_features: ArrayLike | None = None,
     scale: Scale = "probability",
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",
@@ -556,7 +556,8 @@ default=None
     """
     metric = MCDPCurve(scale=scale, multigroup=multigroup, multistratum=multistratum)
     columns = sensitive_features, control_features, sample_weight, counts
-    curve: tuple[Floats, Floats] = metric.call(y_true, y_score, *columns)
+    rows = metric.read(y_true, y_score, *columns)
+    curve: tuple[Floats, Floats] = metric.evaluate(rows)
     return curve
 
 

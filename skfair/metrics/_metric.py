@@ -4,11 +4,11 @@ From a call to its number, always downwards::
 
     demographic_parity_difference(y_true, y_pred, sensitive_features=sex)
       -> DemographicParity()         options, checked when the object is made
-      -> read                        containers, lengths, groups, strata, weights: once
+      -> Metric.read                 containers, lengths, groups, strata, weights: once
       -> Metric.estimate             the largest over strata, then over classes
       -> Metric.check                what this metric asks of labels and scores: once
-      -> Metric.count                what is known of one stratum and class
-      -> Metric.why_undefined        nan, with a reason, or
+      -> Metric.count                the rows or distributions of one stratum and class
+      -> Metric.find                 nan, with a reason, or
       -> Metric.decide               the largest gap, and whether few rows decide it
 
 A test reads `gaps` of permuted rows, an interval `noise`, of the same statistic.
@@ -130,12 +130,17 @@ class Metric(ABC):
     maximum: ClassVar[float] = 1.0
     #: Rows that count, as messages say it.
     rows_counted: ClassVar[str] = ""
+    #: Values of the options that are one of a few, by the name of the option.
+    choices: ClassVar[dict[str, tuple[Any, ...]]] = {
+        "multistratum": get_args(Multistratum)
+    }
 
     multistratum: Multistratum = "max"
 
     def __post_init__(self) -> None:
         """Check the options, which are checked nowhere else."""
-        check_choice("multistratum", self.multistratum, get_args(Multistratum))
+        for name, choices in self.choices.items():
+            check_choice(name, getattr(self, name), choices)
 
     def __init_subclass__(cls) -> None:
         """Name a metric after its class, if it has no other name."""
@@ -194,9 +199,14 @@ class Metric(ABC):
         """Find the value, and which of the groups that decide it have few rows."""
         return self.value(statistic), ""
 
-    def combine(self, values: Sequence[Any], weights: Sequence[float] | None) -> Any:
+    @property
+    def averages_strata(self) -> bool:
+        """Whether the value is the mean over strata, not the largest."""
+        return self.multistratum == "weighted"
+
+    def combine(self, values: Sequence[Any], weights: Sequence[float]) -> Any:
         """Combine the values of strata: the largest, or their mean by weight."""
-        return combine_numbers(values, weights)
+        return combine_numbers(values, weights if self.averages_strata else None)
 
     def check_method(self, method: Method) -> None:
         """Raise where the noise has no bounds by a method, with these options."""
@@ -239,25 +249,18 @@ class Metric(ABC):
         y_true: ArrayLike | None,
         y_pred: Any,
         *,
-        sensitive_features: Any = None,
-        control_features: Any = None,
+        sensitive_features: ArrayLike | None = None,
+        control_features: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         counts: ArrayLike | None = None,
     ) -> float:
-        """Evaluate rows, or a statistic of them, and warn where there is no value."""
+        """Evaluate rows, or a table of them, and warn where there is no value."""
         columns = sensitive_features, control_features, sample_weight, counts
-        return float(self.call(y_true, y_pred, *columns))
-
-    def call(self, y_true: Any, y_pred: Any, *columns: Any) -> Any:
-        """Find the value, which need not be a number, and warn where there is none.
-
-        `columns` are the groups, strata, weights and counts of rows.
-        """
         rows = self.read(y_true, y_pred, *columns)
         estimate = self.estimate(rows)
         if estimate.defined:
             self.advise(rows)
-        value = self.told(estimate)
+        value: float = self.told(estimate)
         if estimate.few:
             few = f"{self.title} is {value:.3g}, decided by few rows: {estimate.few}."
             warn_user(few + advise_on_few_rows(rows.labels, rows.grouped().counts))
@@ -267,11 +270,11 @@ class Metric(ABC):
         self,
         y_true: Any,
         y_pred: Any,
-        sensitive_features: Any,
-        control_features: Any = None,
-        sample_weight: Any = None,
-        counts: Any = None,
-        clusters: Any = None,
+        sensitive_features: ArrayLike | None,
+        control_features: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        counts: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
         *,
         takes_bins: bool = False,
     ) -> Rows:
@@ -301,9 +304,9 @@ class Metric(ABC):
         self,
         y_true: Any,
         y_pred: Any,
-        sensitive_features: Any,
-        sample_weight: Any = None,
-        counts: Any = None,
+        sensitive_features: ArrayLike | None,
+        sample_weight: ArrayLike | None = None,
+        counts: ArrayLike | None = None,
     ) -> Any:
         """Count rows of one stratum."""
         columns = sensitive_features, None, sample_weight, counts
@@ -338,14 +341,13 @@ class Metric(ABC):
 
     def parts(self, rows: Rows) -> list[Rows]:
         """Check rows, once: those of each class where scores have several columns."""
-        columns = [rows]
         if self.takes_classes and rows.y_pred.ndim == 2 and rows.y_pred.shape[1] > 2:
             hint = TAKES_ANY if self.compares_distributions else ""
             scale: Any = getattr(self, "scale", "probability")
             columns = split_columns(rows, self.inputs[1], scale, hint)
-        for each in columns:
-            check_shape(each.y_pred, self.inputs[1])
-        return [self.check(each) for each in columns]
+            return [self.check(each) for each in columns]
+        check_shape(rows.y_pred, self.inputs[1])
+        return [self.check(rows)]
 
     def split(self, rows: Rows) -> tuple[list[Stratum], str | None]:
         """Split rows by stratum, and say why no groups can be compared, if so."""
@@ -363,10 +365,10 @@ class Metric(ABC):
         """Find the largest value over classes of checked rows of one stratum."""
         estimates = []
         for part in parts:
-            estimates.append(self.find(self.count_once(part)))
+            estimates.append(self.find(self.count(part)))
             if not estimates[-1].defined:
                 return estimates[-1]
-        return max(estimates) if len(parts) > 1 else estimates[0]
+        return max(estimates, key=lambda estimate: estimate.value)
 
     def join_strata(
         self, strata: Sequence[Stratum], estimates: Sequence[Estimate]
@@ -378,30 +380,23 @@ class Metric(ABC):
         text = describe_strata(reasons, undefined=not found)
         if not found:
             return undefined(self.name, text, value=self.undefined)
-        weights = None
-        if self.multistratum == "weighted":
-            weights = [stratum.weight for stratum, _ in found]
+        weights = [stratum.weight for stratum, _ in found]
         value = self.combine([estimate.value for _, estimate in found], weights)
-        decides = self.multistratum == "weighted"
         few = [
             f"{estimate.few} in stratum {stratum.label!r}"
             for stratum, estimate in found
-            if estimate.few and (decides or estimate.value == value)
+            if estimate.few and (self.averages_strata or estimate.value == value)
         ]
         message = f"{self.name} {text}." if text else ""
         return Estimate(value, text, message, few=listed(few) if few else "")
 
     def count(self, part: Rows) -> Any:
-        """Count checked rows of one stratum and class."""
+        """Count checked rows of one stratum and class, for this metric alone."""
         return self.collect(self.select(part))
 
     def collect(self, rows: Rows) -> Any:
         """Collect what is known of the rows that count: the rows with a group."""
         return rows.grouped()
-
-    def count_once(self, part: Rows) -> Any:
-        """Count checked rows, whose statistic this metric alone needs."""
-        return self.count(part)
 
     def find(self, statistic: Any) -> Estimate:
         """Find the value of a statistic, or why it has none."""
@@ -413,7 +408,7 @@ class Metric(ABC):
 
     def observe(self, part: Rows) -> Observed:
         """Count checked rows, with what the noise depends on."""
-        statistic = self.count_once(part)
+        statistic = self.count(part)
         if part.cluster is None:
             return Observed(statistic, statistic.effective_sizes)
         return Observed(statistic, self.select(part).grouped().effective_sizes)
@@ -464,12 +459,9 @@ class MetricOfPairs(Metric):
     A subclass finds the gaps of all pairs in a statistic.
     """
 
-    multigroup: Multigroup = "pairwise"
+    choices = Metric.choices | {"multigroup": get_args(Multigroup)}
 
-    def __post_init__(self) -> None:
-        """Check the options, which are checked nowhere else."""
-        super().__post_init__()
-        check_choice("multigroup", self.multigroup, get_args(Multigroup))
+    multigroup: Multigroup = "pairwise"
 
     @property
     def largest_of_pairs(self) -> bool:
@@ -524,8 +516,10 @@ class MetricOfPairs(Metric):
 def in_stratum(parts: Sequence[Rows], stratum: Stratum) -> list[Rows]:
     """Take the rows of a stratum, of groups that can be compared, from each part."""
     assert stratum.groups is not None
-    own = [replace(part[stratum.rows], groups=stratum.groups) for part in parts]
-    return [replace(part, strata=None) for part in own]
+    return [
+        replace(part[stratum.rows], groups=stratum.groups, strata=None)
+        for part in parts
+    ]
 
 
 Function = TypeVar("Function", bound=Callable[..., Any])

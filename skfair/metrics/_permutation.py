@@ -95,8 +95,8 @@ def permutation_test(
     y_true: ArrayLike | None,
     y_score: Any,
     *,
-    sensitive_features: Any = None,
-    control_features: Any = None,
+    sensitive_features: ArrayLike | None = None,
+    control_features: ArrayLike | None = None,
     within: ArrayLike | Literal["auto"] | None = "auto",
     n_permutations: int = 999,
     sample_weight: ArrayLike | None = None,
@@ -337,8 +337,7 @@ def permutation_tests(
 def tests_pairs(sample: Sample) -> bool:
     """Whether permutations are ordered by the gaps of pairs of groups."""
     metric = sample.metric
-    in_strata = sample.rows.strata is not None
-    mean = in_strata and metric.multistratum == "weighted"
+    mean = sample.rows.strata is not None and metric.averages_strata
     return isinstance(metric, MetricOfPairs) and not sample.anew and not mean
 
 

@@ -603,11 +603,11 @@ def proxy_bounds(
     group_probabilities: Any = None,
     cells: Any = None,
     odds_ratio: float | ArrayLike = math.inf,
-    sensitive_features: Any = None,
+    sensitive_features: ArrayLike | None = None,
     missing: Missing = "proxy",
     confidence_level: float | None = None,
     sample_weight: ArrayLike | None = None,
-    random_state: Any = None,
+    random_state: int | np.random.RandomState | None = None,
 ) -> ProxyBoundsResult:
     """Bound a disparity between groups that are known with a probability only.
 

@@ -86,7 +86,7 @@ def rows_by_cell(
     *,
     group_probabilities: Any,
     cells: Any,
-    sensitive_features: Any,
+    sensitive_features: ArrayLike | None,
     missing: Missing,
     sample_weight: ArrayLike | None,
 ) -> ProxyRows:
@@ -179,7 +179,9 @@ def _encode_cells(cells: Any, n_rows: int) -> tuple[Codes, Labels]:
     return codes, labels
 
 
-def _encode_known(sensitive_features: Any, n_rows: int) -> tuple[Codes, Labels]:
+def _encode_known(
+    sensitive_features: ArrayLike | None, n_rows: int
+) -> tuple[Codes, Labels]:
     """Position of each row's group in the labels, -1 where it is not known."""
     if sensitive_features is None:
         return np.full(n_rows, -1, dtype=np.int8), ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
@@ -17,7 +18,6 @@ from skfair._utils._validation import (
     LARGEST_NUMBER,
     AnyScale,
     as_array,
-    check_choice,
     check_numbers,
     check_real,
     check_scores,
@@ -169,15 +169,15 @@ class DemographicParity(DifferenceOfMeans):
     name = "demographic_parity_difference"
     takes_classes = True
     bounded_by_bins = True
+    choices = DifferenceOfMeans.choices | {"scale": ("probability", "real")}
 
     threshold: float | None = None
-    pos_label: Any = None
+    pos_label: Hashable = None
     scale: Literal["probability", "real"] = "probability"
 
     def __post_init__(self) -> None:
         """Check the options, which are checked nowhere else."""
         super().__post_init__()
-        check_choice("scale", self.scale, ("probability", "real"))
         other = "a threshold of scores" if self.scale != "real" else "scale='real'"
         if self.pos_label is not None and (
             self.threshold is not None or self.scale == "real"
@@ -243,10 +243,10 @@ def demographic_parity_difference(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | CountTable,
     *,
-    sensitive_features: Any = None,
-    control_features: Any = None,
+    sensitive_features: ArrayLike | None = None,
+    control_features: ArrayLike | None = None,
     threshold: float | None = None,
-    pos_label: Any = None,
+    pos_label: Hashable = None,
     scale: Literal["probability", "real"] = "probability",
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",
@@ -368,7 +368,7 @@ default=None
 def parity_outcomes(
     values: Any,
     threshold: float | None,
-    pos_label: Any,
+    pos_label: Hashable,
     scale: AnyScale = "probability",
 ) -> Floats:
     """Turn scores or predicted labels into values in [0, 1]."""
@@ -406,7 +406,7 @@ class EqualizedOdds(DifferenceOfNumbers):
     exchangeable = "same true label"
     bounded = True
 
-    pos_label: Any = None
+    pos_label: Hashable = None
 
     def check(self, rows: Rows) -> Rows:
         """Check both labels, and return their positions among the classes."""
@@ -518,9 +518,9 @@ def equalized_odds_difference(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | CountTable,
     *,
-    sensitive_features: Any = None,
-    control_features: Any = None,
-    pos_label: Any = None,
+    sensitive_features: ArrayLike | None = None,
+    control_features: ArrayLike | None = None,
+    pos_label: Hashable = None,
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
@@ -668,8 +668,8 @@ def mean_error_difference(
     y_true: ArrayLike,
     y_pred: ArrayLike,
     *,
-    sensitive_features: Any = None,
-    control_features: Any = None,
+    sensitive_features: ArrayLike | None = None,
+    control_features: ArrayLike | None = None,
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
@@ -766,8 +766,8 @@ def mean_absolute_error_difference(
     y_true: ArrayLike,
     y_pred: ArrayLike,
     *,
-    sensitive_features: Any = None,
-    control_features: Any = None,
+    sensitive_features: ArrayLike | None = None,
+    control_features: ArrayLike | None = None,
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
@@ -887,7 +887,7 @@ method='band')
     #: Whether the rate depends on true labels.
     reads_y_true: ClassVar[bool] = True
 
-    pos_label: Any = None
+    pos_label: Hashable = None
 
     @abstractmethod
     def outcomes(self, y_true: Bools, y_pred: Bools) -> tuple[Bools, Bools]:
@@ -939,9 +939,9 @@ def true_positive_rate_difference(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | CountTable,
     *,
-    sensitive_features: Any = None,
-    control_features: Any = None,
-    pos_label: Any = None,
+    sensitive_features: ArrayLike | None = None,
+    control_features: ArrayLike | None = None,
+    pos_label: Hashable = None,
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
@@ -1047,9 +1047,9 @@ def false_positive_rate_difference(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | CountTable,
     *,
-    sensitive_features: Any = None,
-    control_features: Any = None,
-    pos_label: Any = None,
+    sensitive_features: ArrayLike | None = None,
+    control_features: ArrayLike | None = None,
+    pos_label: Hashable = None,
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
@@ -1149,9 +1149,9 @@ def predictive_value_difference(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | CountTable,
     *,
-    sensitive_features: Any = None,
-    control_features: Any = None,
-    pos_label: Any = None,
+    sensitive_features: ArrayLike | None = None,
+    control_features: ArrayLike | None = None,
+    pos_label: Hashable = None,
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
@@ -1291,9 +1291,9 @@ def impact_ratio_shortfall(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | CountTable,
     *,
-    sensitive_features: Any = None,
-    control_features: Any = None,
-    pos_label: Any = None,
+    sensitive_features: ArrayLike | None = None,
+    control_features: ArrayLike | None = None,
+    pos_label: Hashable = None,
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,

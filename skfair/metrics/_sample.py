@@ -95,11 +95,9 @@ class Sample:
         defined = [key for key, value in largest.items() if not math.isnan(value)]
         if not defined:
             return math.nan
-        weighted = self.metric.multistratum == "weighted"
         return float(
             self.metric.combine(
-                [largest[key] for key in defined],
-                [weights[key] for key in defined] if weighted else None,
+                [largest[key] for key in defined], [weights[key] for key in defined]
             )
         )
 

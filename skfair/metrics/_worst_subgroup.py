@@ -99,11 +99,11 @@ def worst_subgroup(
     y_true: ArrayLike | None,
     y_score: ArrayLike | None,
     *,
-    sensitive_features: Any,
-    control_features: Any = None,
+    sensitive_features: ArrayLike | None,
+    control_features: ArrayLike | None = None,
     quality: Literal["mcdp"] | Quality | ArrayLike = "mcdp",
     scale: Scale = "probability",
-    pos_label: Any = None,
+    pos_label: Hashable = None,
     bins: Mapping[Any, Sequence[float]] | None = None,
     min_group_size: int = 50,
     n_subgroups: int = 10,
@@ -323,7 +323,7 @@ def _with_strata(
 
 
 def _rows_of_strata(
-    counts: Bools, control_features: Any
+    counts: Bools, control_features: ArrayLike | None
 ) -> tuple[dict[Hashable, Integers], dict[Hashable, str]]:
     """Rows that count in each stratum, of all under None; why other strata lack."""
     if control_features is None:
@@ -361,7 +361,7 @@ def _read_quality(
     y_true: ArrayLike | None,
     response: Any,
     quality: Any,
-    pos_label: Any,
+    pos_label: Hashable,
     scale: Scale,
 ) -> _Compared:
     """Check what is compared, and return scores, outcomes or numbers of rows."""

@@ -120,8 +120,8 @@ def cross_val_fairness(
     X: Any,
     y: Any,
     *,
-    sensitive_features: Any,
-    control_features: Any = None,
+    sensitive_features: ArrayLike | None,
+    control_features: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     cv: Any = 5,
     params: dict[str, Any] | None = None,
@@ -394,7 +394,7 @@ def _permuted_within(
 
 
 def _make_splitter(
-    cv: Any, groups: Any, selector: Selector | None, y: Any, classifier: bool
+    cv: Any, groups: Any, selector: Selector | None, y: ArrayLike, classifier: bool
 ) -> Any:
     """Splitter with a method `split`; folds of a number are stratified by group."""
     if cv is not None and not isinstance(cv, numbers.Integral):

@@ -95,7 +95,7 @@ class GroupStratifiedKFold(BaseCrossValidator):  # type: ignore[misc]
         n_splits: int = 5,
         *,
         shuffle: bool = False,
-        random_state: Any = None,
+        random_state: int | np.random.RandomState | None = None,
         sensitive_features: Selector | None = None,
     ) -> None:
         check_integer("n_splits", n_splits, 2)
@@ -116,7 +116,7 @@ class GroupStratifiedKFold(BaseCrossValidator):  # type: ignore[misc]
         y: Any = None,
         groups: Any = None,
         *,
-        sensitive_features: Any = None,
+        sensitive_features: ArrayLike | None = None,
     ) -> int:
         """Return the number of folds.
 
@@ -137,7 +137,7 @@ class GroupStratifiedKFold(BaseCrossValidator):  # type: ignore[misc]
         y: ArrayLike,
         groups: Any = None,
         *,
-        sensitive_features: Any = None,
+        sensitive_features: ArrayLike | None = None,
     ) -> Iterator[Split]:
         """Split rows into training and test rows.
 

@@ -503,7 +503,7 @@ def compare_models(
     y_score: Mapping[Any, ArrayLike] | pd.DataFrame,
     *,
     baseline: Hashable,
-    sensitive_features: Any,
+    sensitive_features: ArrayLike | None,
     margin: float,
     metric: Callable[..., float] | None = None,
     confidence_level: float = 0.95,

@@ -262,8 +262,8 @@ class FairnessMonitor:
         y_true: ArrayLike | None,
         y_score: Any,
         *,
-        sensitive_features: Any = None,
-        control_features: Any = None,
+        sensitive_features: ArrayLike | None = None,
+        control_features: ArrayLike | None = None,
     ) -> None:
         """Add a batch of rows, and look at the disparity of all rows so far.
 
@@ -546,8 +546,8 @@ class FairnessMonitor:
         self,
         y_true: Any,
         y_score: Any,
-        sensitive_features: Any = None,
-        control_features: Any = None,
+        sensitive_features: ArrayLike | None = None,
+        control_features: ArrayLike | None = None,
     ) -> Any:
         """Table of rows, or of each stratum."""
         columns = sensitive_features, control_features
@@ -589,7 +589,7 @@ class FairnessMonitor:
             part = replace(checked[own], strata=None)
             table = table_of(self._metric.condense(part))
             n_counted, n_own = table.counts.sum(), part.n_people
-            if self._weighted and n_counted != n_own:
+            if self._metric.averages_strata and n_counted != n_own:
                 raise ValueError(
                     "metric must have multistratum='max' where only some rows count, "
                     f"as in rates of one true label: {n_counted} of {n_own} rows "
@@ -597,11 +597,6 @@ class FairnessMonitor:
                 )
             by_stratum[label] = table
         return by_stratum
-
-    @property
-    def _weighted(self) -> bool:
-        """Whether the disparity is the mean over strata."""
-        return self._metric.multistratum == "weighted"
 
     def _check_strata(self, batch: Any) -> None:
         """Raise if a batch has strata and earlier rows have not, or the reverse."""
@@ -769,7 +764,7 @@ class FairnessMonitor:
         n_waiting = len(parts) * len(every) - sum(map(len, large.values()))
         sizes = n_groups, known, n_waiting
         largest, weights = None, None
-        if within and self._weighted:
+        if within and self._metric.averages_strata:
             weights = [float(parts[label].counts.sum()) for label in found]
         elif found:
             largest = max(found, key=lambda label: found[label].value)

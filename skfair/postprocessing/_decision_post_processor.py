@@ -249,7 +249,7 @@ default="demographic_parity"
         cv: Any = 5,
         sensitive_features: Selector | None = None,
         drop_sensitive: bool = False,
-        random_state: Any = None,
+        random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.estimator = estimator
@@ -267,9 +267,9 @@ default="demographic_parity"
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: ArrayLike,
         *,
-        sensitive_features: Any = None,
+        sensitive_features: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         **fit_params: Any,
     ) -> Self:
@@ -382,7 +382,7 @@ default="demographic_parity"
         return model
 
     def decision_function(
-        self, X: Any, *, sensitive_features: Any = None
+        self, X: Any, *, sensitive_features: ArrayLike | None = None
     ) -> NDArray[np.float64]:
         """Compute the adjusted score of each class, the largest of which decides.
 
@@ -410,7 +410,9 @@ default="demographic_parity"
         scores = self._adjusted_scores(X, sensitive_features)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
-    def predict(self, X: Any, *, sensitive_features: Any = None) -> NDArray[Any]:
+    def predict(
+        self, X: Any, *, sensitive_features: ArrayLike | None = None
+    ) -> NDArray[Any]:
         """Decide for each row.
 
         Parameters
@@ -435,7 +437,7 @@ default="demographic_parity"
         scores = self._adjusted_scores(X, sensitive_features)
         return np.asarray(self.classes_[scores.argmax(axis=1)])
 
-    def _adjusted_scores(self, X: Any, sensitive_features: Any) -> Floats:
+    def _adjusted_scores(self, X: Any, sensitive_features: ArrayLike | None) -> Floats:
         """Score of each class, 1 minus expected cost moved by the multipliers."""
         features, classes = begin_predict(self, X), self.classes_.tolist()
         predicted = label_probabilities(self.estimator_, features, classes)

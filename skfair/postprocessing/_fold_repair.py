@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Bunch, check_random_state
@@ -300,7 +300,10 @@ def _warn_of_repair(mitigator: Any, comparison: Comparison, aim: Aim | None) -> 
 
 
 def repair_predictions(
-    mitigator: Any, X: Any, sensitive_features: Any, control_features: Any
+    mitigator: Any,
+    X: Any,
+    sensitive_features: ArrayLike | None,
+    control_features: ArrayLike | None,
 ) -> Floats:
     """Mean of the predictions of the models, each of which is repaired."""
     features, models = begin_predict(mitigator, X), mitigator.estimators_

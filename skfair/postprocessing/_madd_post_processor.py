@@ -280,7 +280,7 @@ class MADDPostProcessor(
         sensitive_features: Selector | None = None,
         drop_sensitive: bool = False,
         control_features: Selector | None = None,
-        random_state: Any = None,
+        random_state: int | np.random.RandomState | None = None,
         threshold: float | None = None,
         ties: Literal["mid", "random"] = "mid",
         unknown_groups: Literal["raise", "pooled"] = "raise",
@@ -310,10 +310,10 @@ class MADDPostProcessor(
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: ArrayLike,
         *,
-        sensitive_features: Any = None,
-        control_features: Any = None,
+        sensitive_features: ArrayLike | None = None,
+        control_features: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         **fit_params: Any,
     ) -> Self:
@@ -408,7 +408,11 @@ class MADDPostProcessor(
         return self
 
     def predict_proba(
-        self, X: Any, *, sensitive_features: Any = None, control_features: Any = None
+        self,
+        X: Any,
+        *,
+        sensitive_features: ArrayLike | None = None,
+        control_features: ArrayLike | None = None,
     ) -> Floats:
         """Predict repaired probabilities.
 
@@ -441,7 +445,11 @@ class MADDPostProcessor(
         return np.column_stack([1 - scores, scores])
 
     def predict(
-        self, X: Any, *, sensitive_features: Any = None, control_features: Any = None
+        self,
+        X: Any,
+        *,
+        sensitive_features: ArrayLike | None = None,
+        control_features: ArrayLike | None = None,
     ) -> NDArray[Any]:
         """Predict classes: the second where its repaired score reaches `threshold_`.
 

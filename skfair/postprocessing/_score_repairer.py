@@ -274,7 +274,7 @@ class ScoreRepairer(
         scale: Literal["probability", "real"] = "probability",
         unknown_groups: Literal["raise", "pooled"] = "raise",
         sensitive_features: Selector | None = None,
-        random_state: Any = None,
+        random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.repair_level = repair_level
         self.max_mcdp = max_mcdp
@@ -290,8 +290,8 @@ class ScoreRepairer(
         scores: ArrayLike | CountTable,
         y: Any = None,
         *,
-        sensitive_features: Any = None,
-        control_features: Any = None,
+        sensitive_features: ArrayLike | None = None,
+        control_features: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
         """Learn the score distributions.
@@ -549,8 +549,8 @@ CountTable
         self,
         scores: ArrayLike,
         *,
-        sensitive_features: Any = None,
-        control_features: Any = None,
+        sensitive_features: ArrayLike | None = None,
+        control_features: ArrayLike | None = None,
     ) -> Floats:
         """Repair scores.
 
@@ -676,8 +676,8 @@ CountTable
         scores: ArrayLike,
         y: Any = None,
         *,
-        sensitive_features: Any = None,
-        control_features: Any = None,
+        sensitive_features: ArrayLike | None = None,
+        control_features: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Floats:
         """Learn the score distributions and repair the same scores.
@@ -954,7 +954,7 @@ def thin_knots(scores: Floats, repaired: Floats, tol: float) -> Knots:
 
 
 def strata_to_repair(
-    control_features: Any, n_samples: int, learnt: tuple[Hashable, ...]
+    control_features: ArrayLike | None, n_samples: int, learnt: tuple[Hashable, ...]
 ) -> Groups:
     """Return the strata of rows to repair, where `fit` has learnt from several."""
     if control_features is None:

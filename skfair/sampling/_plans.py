@@ -240,11 +240,11 @@ def required_sample_size(
     >>> import numpy as np
     >>> from skfair.sampling import required_sample_size
     >>> result = required_sample_size(
-    ...     np.full(256, 1 / 256), alpha=0.5, epsilon=0.45, method="weighted",
+    ...     np.full(64, 1 / 64), alpha=0.5, epsilon=0.45, method="weighted",
     ...     random_state=0,
     ... )
     >>> result.n_samples, result.power, round(result.max_gap_bound)
-    (431, 0.912, 283)
+    (215, 0.918, 70)
     """
     weights = read_weights(group_weights)[1]
     alpha = check_real("alpha", alpha, 0, 1, closed="left")
@@ -666,7 +666,7 @@ def sample_rows(
     X: Any,
     counts: Mapping[Any, int] | pd.Series,
     *,
-    sensitive_features: Any,
+    sensitive_features: ArrayLike | None,
     random_state: int | np.random.RandomState | None = None,
 ) -> Any:
     """Draw a given number of rows of each group, without replacement.

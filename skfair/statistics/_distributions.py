@@ -80,8 +80,9 @@ class Distributions:
             entries = order if starts is None else order[starts]
             scores, codes = scores[entries], codes[entries]
         sums = rows.counts, rows.totals, rows.sums_of_squares
-        rest = rows.labels, rows.names, rows.min_group_size
-        return cls(scores, codes, weights, *sums, *rest)
+        groups = rows.groups
+        of_groups = groups.labels, groups.names, groups.min_group_size
+        return cls(scores, codes, weights, *sums, *of_groups)
 
     @property
     def n_groups(self) -> int:

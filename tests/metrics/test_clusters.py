@@ -57,8 +57,8 @@ def test_a_cluster_for_each_row_changes_nothing(metric):
     people = [f"person {i}" for i in range(len(true))]
     rows = {"sensitive_features": group, "random_state": 0}
     for call, options in (
-        (permutation_test, {"n_permutations": 49}),
-        (bootstrap_interval, {"n_resamples": 49}),
+        (permutation_test, {"n_permutations": 19}),
+        (bootstrap_interval, {"n_resamples": 19}),
     ):
         alone = call(metric, true, y_pred, **rows, **options)
         clustered = call(metric, true, y_pred, clusters=people, **rows, **options)
@@ -73,7 +73,7 @@ def test_copies_of_a_person_add_nothing(metric):
     """A test of rows that stand three times is that of the rows."""
     true, score, decision, group, person = visits(80, 1)
     y_pred = prediction(metric, score, decision)
-    options = {"n_permutations": 199, "random_state": 0}
+    options = {"n_permutations": 99, "random_state": 0}
     once = permutation_test(metric, true, y_pred, sensitive_features=group, **options)
     three = np.repeat(np.arange(80), 3)
     copies = permutation_test(
@@ -84,7 +84,7 @@ def test_copies_of_a_person_add_nothing(metric):
         clusters=person[three],
         **options,
     )
-    assert abs(copies.pvalue - once.pvalue) <= 0.12
+    assert abs(copies.pvalue - once.pvalue) <= 0.15
     if metric not in (METRICS[1], calibration_gap):  # whose bins depend on rows
         assert copies.value == pytest.approx(once.value)
 
@@ -216,7 +216,7 @@ def test_group_metrics_count_people():
     three = np.repeat(np.arange(80), 3)
     names = ["selection_rate", "recall_score", "f1_score"]
     once = group_metrics(
-        names, true, decision, sensitive_features=group, n_resamples=49, random_state=0
+        names, true, decision, sensitive_features=group, n_resamples=19, random_state=0
     ).to_frame()
     clustered = group_metrics(
         names,
@@ -224,7 +224,7 @@ def test_group_metrics_count_people():
         decision[three],
         sensitive_features=group[three],
         clusters=person[three],
-        n_resamples=49,
+        n_resamples=19,
         random_state=0,
     ).to_frame()
     assert_allclose(clustered["value"], once["value"])

@@ -162,7 +162,7 @@ def test_one_map_for_all_folds(people, in_strata):
     assert_allclose(model.predict_proba(X, **given)[:, 1], expected, atol=1e-12)
 
 
-@pytest.mark.parametrize("depth", [1, 3])
+@pytest.mark.parametrize("depth", [1, pytest.param(3, marks=pytest.mark.slow)])
 def test_models_of_few_scores(make_people, depth):
     X, y, sex = make_people(1500)
     new, _, sex_new = make_people(20_000, seed=1)
@@ -281,7 +281,7 @@ def test_a_rare_group_that_does_not_differ_leaves_the_others_repaired(people):
     X, y, sex = people
     groups = np.array(sex, dtype=object)
     groups[np.random.default_rng(0).permutation(len(y))[:20]] = "rare"
-    model = MADDPostProcessor(LogisticRegression(), max_mcdp=0.1)
+    model = MADDPostProcessor(LogisticRegression(), max_mcdp=0.1, cv=2)
     model.fit(X, y, sensitive_features=groups)  # warns of nothing
     assert model.repairer_ is not None
 

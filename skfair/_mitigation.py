@@ -150,7 +150,7 @@ class PredictsByGroup(MetaMitigator):
         *,
         sensitive_features: ArrayLike | None = None,
     ) -> float:
-        """Accuracy of `predict`.
+        """Return the accuracy of `predict`.
 
         Parameters
         ----------
@@ -185,7 +185,7 @@ class PredictsWithinStrata(MetaMitigator):
         sensitive_features: ArrayLike | None = None,
         control_features: ArrayLike | None = None,
     ) -> float:
-        """Accuracy of `predict`, or R2 of a regressor.
+        """Return the accuracy of `predict`, or R2 of a regressor.
 
         Parameters
         ----------
@@ -216,7 +216,7 @@ def _score_predictions(
     sample_weight: ArrayLike | None,
     groups: dict[str, Any],
 ) -> float:
-    """Accuracy, or R2, of what a mitigator predicts of rows with groups."""
+    """Return the accuracy, or R2, of predictions for rows with groups."""
     predicted = mitigator.predict(X, **groups)
     metric = r2_score if is_regressor(mitigator) else accuracy_score
     return float(metric(y, predicted, sample_weight=sample_weight))
@@ -271,7 +271,7 @@ def begin_fit(
     several_classes: bool = False,
     without_groups: str = "no gap is penalised",
 ) -> Given:
-    """Check what the `fit` of a mitigator was given, and find classes and groups.
+    """Check the arguments of `fit`, and find classes and groups.
 
     Strata that cannot be compared are left out, unless `all_strata`. Where no groups
     are given, the user is warned of what happens `without_groups`.
@@ -294,7 +294,7 @@ def begin_fit(
         strata = find_strata(mitigator, X, control_features)
         if strata is not None:
             _refuse_numbers(mitigator, "control_features", strata, X, control_features)
-        groups, compared = within_strata(groups, strata, weights)
+        groups, compared = keep_comparable(groups, strata, weights)
     elif getattr(mitigator, "strength", "auto") != 0:
         _warn_without_groups(mitigator, without_groups)
     drops = mitigator.drop_sensitive
@@ -517,7 +517,7 @@ def _find_classes(
 
 
 def _most_values(labels: Sequence[Any]) -> int:
-    """Count the values of the column that has most, of labels of one or several."""
+    """Count the distinct values of each column, and return the largest count."""
     columns = zip(*labels, strict=True) if n_columns_of(labels) > 1 else [labels]
     return max(len(set(column)) for column in columns)
 
@@ -533,7 +533,7 @@ def groups_to_compare(groups: Groups) -> Groups:
     return groups
 
 
-def within_strata(
+def keep_comparable(
     groups: Groups,
     strata: Groups | None,
     weights: NDArray[Any] | None = None,
@@ -652,7 +652,7 @@ def route_fit_params(
 
 
 def weights_for(estimator: Any, weights: NDArray[Any] | None) -> dict[str, Any]:
-    """Keyword with the weights for the `fit` of an estimator, if it takes any."""
+    """Return the keyword of the weights for `fit`, if the estimator takes any."""
     if weights is None:
         return {}
     try:
@@ -669,7 +669,7 @@ def make_splits(
     for_split: dict[str, Any],
     most_folds: int | None = None,
 ) -> list[Split]:
-    """Training and test rows by `cv`; a number makes folds that are stratified.
+    """Return training and test rows by `cv`; a number makes folds that are stratified.
 
     They are stratified by class and cell, and each class needs a row for each fold. Of
     a regressor tenths of the rows, by order of the target, stand for classes. A number
@@ -704,7 +704,7 @@ def tenths_of(y: Floats) -> Integers:
 def predict_targets(
     mitigator: Any, given: Given, splits: list[Split], routed: Bunch, tasks: Tasks
 ) -> tuple[list[Any], Rows]:
-    """Fit the estimator of a mitigator to what was given, as `predict_folds`."""
+    """Fit the estimator of a mitigator, and predict targets as `predict_folds`."""
     labels = given.classes.tolist() if is_classifier(mitigator) else None
     columns = given.X, given.rows, given.target, labels, splits, routed.estimator.fit
     estimator, n_jobs = mitigator.estimator, mitigator.n_jobs
@@ -781,12 +781,12 @@ def _check_training_parts(
 def _model_and_predictions(
     model: Any, X: Any, positions: Integers, labels: list[Any] | None
 ) -> tuple[Any, Floats]:
-    """Return a fitted model, and what it predicts of rows left out."""
+    """Return a fitted model, and its predictions for held-out rows."""
     return model, label_probabilities(model, X, labels)
 
 
 def label_probabilities(model: Any, X: Any, labels: list[Any] | None) -> Floats:
-    """Probability of each label by a fitted classifier, 0 if it has not seen it.
+    """Return probability of each label by a fitted classifier, 0 if it has not seen it.
 
     Of a regressor, without labels, its predictions are the only column.
     """
@@ -815,13 +815,13 @@ def label_probabilities(model: Any, X: Any, labels: list[Any] | None) -> Floats:
 
 
 def mean_probabilities(models: list[Any], X: Any, labels: list[Any] | None) -> Floats:
-    """Mean probability of each label over fitted models."""
+    """Return the mean probability of each label over fitted models."""
     predicted = [label_probabilities(model, X, labels) for model in models]
     return np.asarray(np.mean(predicted, axis=0))
 
 
 def mean_of_folds(held_out: Rows, n_samples: int) -> Floats:
-    """Mean predictions of each row over the folds that held it out, nan for none."""
+    """Average the predictions of each row over the folds that held it out."""
     total = np.zeros((n_samples, held_out.y_pred.shape[1]))
     np.add.at(total, held_out.position, held_out.y_pred)
     counts = np.bincount(held_out.position, minlength=n_samples)
@@ -880,7 +880,7 @@ def hold_out_if_possible(
 
 
 def most_groups(rows: Rows) -> int:
-    """Count the groups, in the stratum that has the most."""
+    """Count the groups of the stratum with the most groups."""
     cells = np.unique(rows.cells)
     strata = cells[cells >= 0] // max(1, rows.n_groups)
     return int(np.bincount(strata, minlength=1).max())

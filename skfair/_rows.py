@@ -123,7 +123,7 @@ class Rows:
         return len(self.groups.codes)
 
     def __getitem__(self, index: Any) -> Self:
-        """Entries at some positions, or where a mask is True."""
+        """Return the entries at some positions, or where a mask is True."""
         if isinstance(index, np.ndarray) and index.dtype == bool:
             index = np.flatnonzero(index)  # a mask is read again for each column
         columns = {
@@ -191,7 +191,7 @@ class Rows:
         return np.where((codes < 0) | (self.strata.codes < 0), -1, cells)
 
     def that_count(self) -> Integers:
-        """Positions of entries that have a group, a stratum and a weight above zero."""
+        """Return positions of entries with a group, a stratum and a weight above 0."""
         counts, weight = self.cells >= 0, self.weight
         if self.each is not None:
             weight = self.each
@@ -200,7 +200,7 @@ class Rows:
         return np.flatnonzero(counts)
 
     def grouped(self) -> Self:
-        """Entries that have a group, and stand for somebody."""
+        """Return the entries that have a group, and stand for somebody."""
         counts = self.groups.codes >= 0
         if self.mass is not None:
             counts &= self.mass > 0
@@ -280,7 +280,7 @@ class Rows:
         return np.asarray(counts.reshape(-1, n_classes).astype(np.intp))
 
     def ordered(self) -> Self:
-        """Entries in the order of `y_pred`, which statistics of scores need."""
+        """Return entries in the order of `y_pred`, which statistics of scores need."""
         if self.is_ordered:
             return self
         return self[np.argsort(self.y_pred, kind="stable")]
@@ -341,7 +341,7 @@ class Rows:
         return np.asarray(np.bincount(codes[own[first]], totals**2, self.n_groups))
 
     def singly(self) -> Self:
-        """Return an entry for each of the people."""
+        """Split entries into single people."""
         if self.n is None:
             return self
         weight = self.each
@@ -351,13 +351,13 @@ class Rows:
         return rows[np.repeat(np.arange(len(self)), self.n)]
 
     def times(self, n: NDArray[Any]) -> Self:
-        """Return each entry so many times."""
+        """Repeat each entry so many times."""
         weight = None if self.weight is None else self.weight * n
         squares = None if self.squares is None else self.squares * n
         return self._changed(n=n, weight=weight, squares=squares)
 
     def _changed(self, **columns: Any) -> Self:
-        """Return rows that share all other columns, and what is known of these."""
+        """Return rows with some columns replaced, keeping what is known of others."""
         changed = object.__new__(type(self))
         kept = _SHARED if "groups" in columns else _SHARED + _SHARED_BY_GROUPS
         for name in (*self.__dataclass_fields__, *kept):
@@ -369,7 +369,7 @@ class Rows:
     def permuted(
         self, generator: np.random.Generator, within: Sequence[Integers] | None = None
     ) -> Self:
-        """Permute groups among the people at each of some lists of positions.
+        """Permute the groups of the people within each list of positions.
 
         By default these are all people that count. Entries that stand for several
         people must be those of `counted` or `crossed`: their numbers are dealt, not
@@ -458,7 +458,7 @@ class Rows:
         return _factorize(keys)[0]
 
     def draw(self, generator: np.random.Generator) -> Integers:
-        """Positions of people that are drawn in each group, and within each stratum."""
+        """Draw people with replacement within each group and stratum."""
         order, starts, sizes = self._of_each_cell
         drawn: Integers = order[starts + generator.integers(sizes)]
         return drawn
@@ -492,7 +492,7 @@ class Rows:
         return rows[first].with_numbers(numbers)
 
     def crossed(self) -> Self:
-        """Return an entry for each group of each of these, so that people can move."""
+        """Return each entry once for every group, so that people can move."""
         assert self.n is not None
         own = np.flatnonzero(self.groups.codes >= 0)
         numbers = np.zeros((self.n_groups, len(self)), np.int64)
@@ -640,7 +640,7 @@ def _factorize(values: Any) -> tuple[Integers, list[Any]]:
 def _with_numbers(
     rows: Rows, sample_weight: ArrayLike | None, counts: ArrayLike | None
 ) -> Rows:
-    """Add checked weights, each that of a person, and numbers of people to rows."""
+    """Add checked weights and numbers of people to rows."""
     n, each = check_counts(counts, len(rows)), check_weights(sample_weight, len(rows))
     groups = rows.groups
     if n is not None and not n.all():
@@ -749,7 +749,7 @@ def shuffled_codes(
 def deal(
     numbers: NDArray[np.int64], generator: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Deal all people to groups of the same sizes anew; groups come first.
+    """Deal all people anew to groups of the same sizes; groups come first.
 
     Whether people of cells are dealt to groups, or of groups to cells, is the same.
     """

@@ -127,7 +127,7 @@ OF_RANKS = NOT_READ | {
     "test_two_dimensional_input": "three columns are three classes",
 }
 
-of_numbers = partial(
+compares_numbers = partial(
     Metric,
     n_classes=2,  # 0 and 1 are numbers, too
     reads_y_true=True,
@@ -237,8 +237,8 @@ METRICS = {
     "impact_ratio_shortfall": Metric(
         impact_ratio_shortfall, n_classes=2, tolerance=1e-14
     ),
-    "mean_error_difference": of_numbers(mean_error_difference),
-    "mean_absolute_error_difference": of_numbers(mean_absolute_error_difference),
+    "mean_error_difference": compares_numbers(mean_error_difference),
+    "mean_absolute_error_difference": compares_numbers(mean_absolute_error_difference),
     "dcp": of_classes(
         dcp,
         tolerance=1e-4,  # the width at which its search stops

@@ -27,7 +27,7 @@ def option_of(parameter: str) -> str:
 
 
 class Faults:
-    """Collects faults, and changes the options so that what follows can be checked.
+    """Collects faults, and corrects the options so that the rest can be checked.
 
     `notes` are texts on what is done, and is no fault.
     """
@@ -58,7 +58,7 @@ class Faults:
         self.mend(**mended)
 
     def stop(self, text: str) -> NoReturn:
-        """Raise for a fault after which nothing else can be checked."""
+        """Raise for a fault that prevents all further checks."""
         self.add(text)
         raise ValueError(self._message())
 

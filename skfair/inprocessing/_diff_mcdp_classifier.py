@@ -473,7 +473,7 @@ def check_training(network: Any) -> None:
 
 
 def learning_rate_of(network: Any, step: int) -> float:
-    """Learning rate of a step, the first of which is 0."""
+    """Return the learning rate of a step, the first of which is 0."""
     rates = np.atleast_1d(network.learning_rate_init)
     return float(rates[len(rates) * step // network.max_iter])
 
@@ -563,7 +563,7 @@ def batch_gradients(
 
 
 def _penalised_gap(scores: Floats, rows: Rows, loss: PenalisedLoss) -> SmoothGap | None:
-    """Gap of the scores of some rows, None where nothing is penalised."""
+    """Return the gap of the scores of some rows, None where nothing is penalised."""
     codes, weights = rows.groups.codes, rows.weights
     if not loss.strength or codes.max() < 0:
         return None
@@ -579,7 +579,7 @@ def _penalised_gap(scores: Floats, rows: Rows, loss: PenalisedLoss) -> SmoothGap
 def _validation_loss(
     parameters: Parameters, X: Any, rows: Rows, loss: PenalisedLoss
 ) -> float:
-    """Log-loss plus strength times gap of held-out rows."""
+    """Return the log-loss plus strength times gap of held-out rows."""
     logits = predict_logits(X, parameters)
     log_loss = rows.weights @ log_losses(logits, rows.y_true) / rows.weights.sum()
     gap = _penalised_gap(expit(logits), rows, loss)
@@ -719,7 +719,7 @@ def backward(
 
 
 def log_losses(logits: Floats, y: NDArray[Any]) -> Floats:
-    """Log-loss of each row, for labels 0 and 1."""
+    """Return the log-loss of each row, for labels 0 and 1."""
     return np.logaddexp(0, logits) - y * logits
 
 

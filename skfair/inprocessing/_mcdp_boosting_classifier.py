@@ -20,9 +20,9 @@ from skfair._mitigation import (
     begin_predict,
     check_validation_fraction,
     hold_out_if_possible,
+    keep_comparable,
     route_fit_params,
     tip_to_drop,
-    within_strata,
 )
 from skfair._penalty import Objective, check_penalised_loss
 from skfair._rows import Rows, take_rows
@@ -382,7 +382,7 @@ class MCDPBoostingClassifier(
         self, X: Any, rows: Rows, params: dict[str, Any], rng: np.random.RandomState
     ) -> MCDPObjective:
         """Return the objective for the rows to train on."""
-        groups, strata = within_strata(
+        groups, strata = keep_comparable(
             rows.groups, rows.strata, rows.weights, warn=False
         )
         fits = partial(

@@ -62,7 +62,7 @@ def _estimator_has(method: str) -> Any:
 
 
 def _can_compare(rows: Rows) -> bool:
-    """Whether rows have weights in both classes, and two groups to compare."""
+    """Return whether rows have weights in both classes, and two groups to compare."""
     rows = rows[rows.weights > 0]
     return len(np.unique(rows.y_true)) == 2 and most_groups(rows) >= 2
 
@@ -504,7 +504,7 @@ def fit_to_fair_scores(
     params: dict[str, Any],
     done: Callable[[str], None] = lambda name: None,
 ) -> Fitted:
-    """Fit to fair scores of held-out rows; compare a fit without those set aside.
+    """Fit to fair scores of held-out rows, and compare on rows set aside.
 
     Their fair scores come from the map of the others. `done` is called after each fit.
     """
@@ -558,7 +558,7 @@ class Splits(NamedTuple):
 
 
 def split_with_rows_aside(mitigator: Any, given: Given, routed: Bunch) -> Splits:
-    """Set rows aside, to which no model of the others is fitted; split the others.
+    """Set rows aside, and split the others into folds.
 
     The first model is fitted to all others. It predicts the rows set aside, and is the
     plain one that the result is compared with.

@@ -77,7 +77,7 @@ class BeforeAfterDisplay(Display):
         return 2
 
     def _size(self) -> tuple[float, float]:
-        """Width and height of a new figure in inches."""
+        """Return the width and height of a new figure in inches."""
         return 10.5, 4.6
 
     def _draw(self) -> None:

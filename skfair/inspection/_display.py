@@ -230,15 +230,15 @@ class PredictionsDisplay(Display):
             rows = np.concatenate([held_out for _, held_out in models])
         of_rows = {"control_features": strata, "sample_weight": sample_weight}
         options |= {
-            argument: _of_rows(values, rows)
+            argument: _select_rows(values, rows)
             for argument, values in of_rows.items()
             if values is not None
         }
         drawn: Self = cls.from_predictions(
-            y if y is None else _of_rows(y, rows),
+            y if y is None else _select_rows(y, rows),
             responses,
             **options,
-            sensitive_features=_of_rows(groups, rows),
+            sensitive_features=_select_rows(groups, rows),
             name=model_name(estimator) if name is None else name,
         )
         return drawn
@@ -251,14 +251,14 @@ class PredictionsDisplay(Display):
 
 
 def model_name(estimator: Any) -> str:
-    """Class name of an estimator; that of the last step of a pipeline."""
+    """Return the class name of an estimator; that of the last step of a pipeline."""
     while isinstance(estimator, Pipeline):
         estimator = estimator[-1]
     return type(estimator).__name__
 
 
 def _fold_models(cv_results: Any, n_samples: int) -> list[tuple[Any, Integers]]:
-    """Fitted models of a cross-validation, and the rows that each has not seen."""
+    """Return the fitted models of a cross-validation with their test rows."""
     if "estimator" not in cv_results or "indices" not in cv_results:
         raise ValueError(
             "cv_results must have the fitted estimators and the indices of their rows, "
@@ -281,7 +281,7 @@ def _fold_models(cv_results: Any, n_samples: int) -> list[tuple[Any, Integers]]:
     return list(zip(cv_results["estimator"], held_out, strict=True))
 
 
-def _of_rows(values: Any, rows: Integers | None) -> Any:
+def _select_rows(values: Any, rows: Integers | None) -> Any:
     """Return some rows of labels, groups or weights; None are all rows."""
     return values if rows is None else _safe_indexing(values, rows)
 
@@ -294,7 +294,7 @@ def responses_of(
     pos_label: Hashable = None,
     control_features: ArrayLike | None = None,
 ) -> tuple[NDArray[Any], Groups, Groups | None]:
-    """Responses of models, each to its rows of X, and groups and strata of all rows.
+    """Return responses of models to rows of X, with groups and strata.
 
     Groups and strata that are given beside X are passed to the method if it takes them.
     """
@@ -306,8 +306,8 @@ def responses_of(
     beside = {name: values for name, values in beside.items() if values is not None}
     for estimator, rows in models:
         with tip_for_unknown_columns(estimator, X, selector):
-            metadata = {name: _of_rows(beside[name], rows) for name in beside}
-            features = _of_rows(X, rows)
+            metadata = {name: _select_rows(beside[name], rows) for name in beside}
+            features = _select_rows(X, rows)
             parts.append(respond(estimator, method, features, pos_label, **metadata))
     return np.concatenate(parts), groups, strata
 
@@ -338,7 +338,7 @@ def stratum_of_largest(
     control_features: ArrayLike | None,
     name: str | None,
 ) -> tuple[RowsToDraw, str | None]:
-    """Rows of the stratum in which a metric is largest, and a name with its label.
+    """Return the rows and the name of the stratum with the largest value.
 
     Without strata both are returned as they are. ValueError is raised if the groups
     can be compared in no stratum.
@@ -412,7 +412,7 @@ def permuted_values(
     n_permutations: Any,
     random_state: int | np.random.RandomState | None,
 ) -> Floats | None:
-    """Values of a metric of scores after random permutations, None if none are made."""
+    """Return values of a metric of scores under random permutations."""
     _, y_score, groups, weights = rows
     n_permutations = check_integer("n_permutations", n_permutations, 0)
     if not n_permutations:

@@ -33,7 +33,7 @@ from skfair.statistics._distributions import Gap
 
 
 def area(gap: Gap, largest: float = 1.0) -> float:
-    """Area between two cumulative distributions."""
+    """Return the area between two cumulative distributions."""
     heights = np.abs(gap.signed[:-1]) / gap.scale
     # Not by `@`, whose rounding depends on the number of threads.
     area = float((heights * np.diff(gap.scores)).sum())
@@ -86,7 +86,7 @@ _GRID = 1024
 
 
 def _area_noise(observed: Observed, multigroup: Multigroup) -> Floats:
-    """Mean of the area of the noise of each comparison."""
+    """Return the mean of the area of the noise of each comparison."""
     statistic, sizes, _ = observed
     n_groups = statistic.n_groups
     grid = np.linspace(0, len(statistic.scores) - 1, _GRID).astype(np.intp)

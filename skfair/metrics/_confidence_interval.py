@@ -33,7 +33,7 @@ from skfair.statistics._cells import round_to_edges
 
 
 def bounded_metric(metric: Any, **options: Any) -> Metric:
-    """Turn what users pass into a metric whose noise can be bounded, or raise."""
+    """Turn a metric as users pass it into one with bounded noise, or raise."""
     found = as_metric(metric, **options)
     if not found.bounded:
         names = ", ".join(kind.name for kind in METRICS.values() if kind.bounded)
@@ -260,7 +260,7 @@ def compare_rows(
     method: Method,
     rows: Rows,
 ) -> Comparisons:
-    """Find what a metric compares, and quantiles of the noise, of rows."""
+    """Compare groups of rows by a metric, with quantiles of the noise."""
     if method != "band" and rows.weight is not None:
         raise ValueError(
             f"sample_weight must be None with method={method!r}, whose bounds are for "
@@ -331,7 +331,7 @@ def join(parts: list[Comparisons], weights: list[float] | None) -> Comparisons:
         )
 
     def mean_of(bound: Callable[[Comparisons, float], float]) -> Callable[..., float]:
-        """Mean of the bounds of strata, each at its share of the level."""
+        """Return the mean of the bounds of strata, each at its share of the level."""
         return lambda level: float(
             np.average([bound(p, level / len(parts)) for p in parts], weights=weights)
         )
@@ -342,7 +342,7 @@ def join(parts: list[Comparisons], weights: list[float] | None) -> Comparisons:
 
 
 def lower_bound(comparisons: Comparisons, tail: float) -> float:
-    """Bound that the true disparity is below with at most a given probability."""
+    """Return the lower confidence bound of the true disparity."""
     if math.isnan(comparisons.value):
         return math.nan
     bound = comparisons.low(tail / comparisons.n_comparisons)
@@ -350,7 +350,7 @@ def lower_bound(comparisons: Comparisons, tail: float) -> float:
 
 
 def upper_bound(comparisons: Comparisons, tail: float) -> float:
-    """Bound that the true disparity exceeds with at most a given probability.
+    """Return bound that the true disparity exceeds with at most a given probability.
 
     It is at least the value, which noise makes larger than the true disparity.
     """
@@ -495,7 +495,7 @@ default=None
     least = upper_bound(comparisons, tail)
     certified, pvalue = least <= limit, math.nan
     if not math.isnan(least):
-        pvalue = least_level(
+        pvalue = smallest_level(
             lambda tail_level: upper_bound(comparisons, tail_level) - limit
         )
         # The root is rounded, the decision is not.
@@ -505,15 +505,15 @@ default=None
     return CertifyResult(comparisons.value, limit, pvalue, certified, least, level)
 
 
-def least_level(excess: Callable[[float], float]) -> float:
-    """Smallest probability at which a decreasing function is at most 0, or 1."""
+def smallest_level(excess: Callable[[float], float]) -> float:
+    """Return smallest probability at which a decreasing function is at most 0, or 1."""
 
-    def by_logarithm(logarithm: float) -> float:
+    def end_at_logarithm(logarithm: float) -> float:
         return excess(math.exp(logarithm))
 
     lowest, highest = math.log(_LEAST_PVALUE), math.log1p(-1e-12)
-    if by_logarithm(highest) > 0:
+    if end_at_logarithm(highest) > 0:
         return 1.0
-    if by_logarithm(lowest) <= 0:
+    if end_at_logarithm(lowest) <= 0:
         return _LEAST_PVALUE
-    return math.exp(brentq(by_logarithm, lowest, highest, xtol=1e-12))
+    return math.exp(brentq(end_at_logarithm, lowest, highest, xtol=1e-12))

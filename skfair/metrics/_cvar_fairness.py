@@ -296,7 +296,7 @@ def rate_variance(
 def sampling_design(
     sampling: Sampling, weights: Floats, sizes: Integers
 ) -> tuple[Floats, Floats, Floats]:
-    """Return what definition 7 needs of the sampling of groups of these sizes.
+    """Return group weights and sampling probabilities, as definition 7 needs.
 
     These are the weights of the groups, which sum to one over those that take part, and
     the probabilities that a group has at least one row, and at least two.

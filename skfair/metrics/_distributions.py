@@ -83,7 +83,7 @@ class MetricOfScores(MetricOfPairs):
 
 
 class CurveOfScores(MetricOfScores):
-    """Base of metrics whose value is an array of numbers, each of which has a pair."""
+    """Base of metrics whose value is a curve, an array of numbers."""
 
     takes_classes = False
 
@@ -215,7 +215,7 @@ class GapOfDistributions(MetricOfScores):
 def with_fixed_ends(
     gaps: MeasuredGaps, above: Quantiles, below: Quantiles
 ) -> Comparisons:
-    """Comparisons whose bounds are the values plus and minus fixed distances."""
+    """Return comparisons whose bounds are the values plus and minus fixed distances."""
 
     def largest(offsets: Any) -> float:
         added = np.broadcast_to(offsets, len(gaps.pairs))

@@ -39,7 +39,7 @@ class ExposureDifference(DifferenceOfMeans):
     reference: Reference = "rows"
 
     @property
-    def of_numbers(self) -> bool:
+    def compares_numbers(self) -> bool:
         """Whether means are those of any finite numbers, as exposures are."""
         return True
 
@@ -94,7 +94,7 @@ def _check_relevance(y_true: Any) -> Floats:
 
 
 def expected_exposures(scores: Floats, people: Any) -> Floats:
-    """Mean discount of the positions of each row, where ties are in random order.
+    """Return the mean discount of each row over random orders of ties.
 
     A row stands for a number of `people`, each of whom has a position of their own.
     """

@@ -188,14 +188,14 @@ def impact_ratios(
     if table is not None:
         outcomes = are_selected(table.y_pred, rate, pos_label, table.mass)
         selected = replace(table, y_pred=outcomes.astype(np.float64))
-        attributes = _by_attribute(selected, 0)
+        attributes = _split_by_attribute(selected, 0)
     else:
         check_y_true(y_true, y_pred, name="y_pred")
         predicted = as_array(y_pred, "y_pred")
         everyone = Groups(np.zeros(len(predicted), np.int8), (None,))
         rows = with_people(Rows(everyone, y_pred=predicted), **people)
         outcomes = are_selected(predicted, rate, pos_label, rows.mass)
-        attributes = _of_rows(outcomes, sensitive_features, people)
+        attributes = _count_by_attribute(outcomes, sensitive_features, people)
     tables = [tabulate_ratios(*attribute, min_share, level) for attribute in attributes]
     for (name, statistic, _), table in zip(attributes, tables, strict=True):
         if table["impact_ratio"].isna().all():
@@ -231,14 +231,14 @@ def are_selected(
     return np.asarray(scores > scores[order[middle]])
 
 
-def _of_rows(
+def _count_by_attribute(
     outcomes: Bools, sensitive_features: ArrayLike | None, people: dict[str, Any]
 ) -> list[Attribute]:
     """Add up the outcomes by each attribute, and by the intersection of all."""
     if sensitive_features is None or isinstance(sensitive_features, Groups):
         groups = resolve_groups(sensitive_features, n_samples=len(outcomes))
         _, statistic, n_unknown = _count_outcomes("", outcomes, groups, people)
-        return _by_attribute(statistic, n_unknown)
+        return _split_by_attribute(statistic, n_unknown)
     names, columns = columns_of(sensitive_features)
     named = [name or f"attribute {i + 1}" for i, name in enumerate(names)]
     if len(columns) == 1:
@@ -268,7 +268,7 @@ def _count_outcomes(
     return name, statistic, rows[unknown].n_people
 
 
-def _by_attribute(statistic: Rows, n_unknown: int) -> list[Attribute]:
+def _split_by_attribute(statistic: Rows, n_unknown: int) -> list[Attribute]:
     """Add up the groups of an intersection by each attribute; keep them, too."""
     labels, names = statistic.labels, list(statistic.names)
     n_columns = n_columns_of(labels)
@@ -300,7 +300,7 @@ def tabulate_ratios(
     min_share: float,
     level: float,
 ) -> pd.DataFrame:
-    """Table of rates, ratios and intervals of the groups of an attribute."""
+    """Return the table of rates, ratios and intervals of the groups of an attribute."""
     totals, rates = statistic.totals, statistic.means
     shares = totals / max(totals.sum(), 1e-300)
     compared = _compared_groups(statistic, min_share)
@@ -337,7 +337,7 @@ def tabulate_ratios(
 
 
 def _compared_groups(statistic: Rows, min_share: float) -> Bools:
-    """Whether each group is large enough to be compared."""
+    """Return whether each group is large enough to be compared."""
     shares = statistic.totals / max(statistic.totals.sum(), 1e-300)
     large = statistic.counts >= max(statistic.min_group_size, 1)
     return np.asarray(large & (shares >= min_share))
@@ -357,7 +357,7 @@ def _warn(name: str, statistic: Rows, min_share: float) -> None:
 
 
 def _intervals(rates: Floats, sizes: Floats, level: float) -> tuple[Floats, Floats]:
-    """Interval of each true rate over the highest true rate.
+    """Return the interval of each true rate over the highest true rate.
 
     The true ratio is the least over all groups of the ratio to that group. Of lower
     ends the least one holds if that of the truly highest group does; of upper ends all

@@ -128,7 +128,7 @@ def labelled_scores(
 
 
 def positive_rows(values: NDArray[Any], name: str, pos_label: Hashable) -> Bools:
-    """Whether each class label is the positive one."""
+    """Return whether each class label is the positive one."""
     check_no_missing(values, name)
     if pos_label is None and values.dtype.kind in "biuf":  # faster than pd.unique
         positive = values == 1
@@ -169,7 +169,7 @@ def positive_class(classes: Sequence[Hashable], name: str, pos_label: Hashable) 
 
 
 def has_text(values: NDArray[Any]) -> bool:
-    """Whether any of the values is a string."""
+    """Return whether any of the values is a string."""
     return values.dtype.kind in "OUS" and any(isinstance(v, str) for v in values)
 
 
@@ -327,7 +327,7 @@ def advise_on_few_rows(labels: Sequence[Hashable], counts: Integers) -> str:
 
 
 def refuse_groups_of_numbers(labels: Sequence[Hashable], counts: Integers) -> None:
-    """Raise where groups are very many numbers with hardly any rows each."""
+    """Raise where groups are many numbers with hardly any rows each."""
     for numbers, rows, where, tip in _columns_of_numbers(labels, counts):
         n_groups, mean = len(numbers), rows.sum() / len(numbers)
         if n_groups >= _TOO_MANY_NUMBERS and mean < _FEWEST_ROWS:

@@ -620,7 +620,7 @@ def find_interval(
     n_bandwidths: int = N_BANDWIDTHS,
     search: Callable[..., StableInterval] = stable_interval,
 ) -> MADDBandwidthResult:
-    """Stable interval of one statistic."""
+    """Return the stable interval of one statistic."""
     statistic, bandwidths = metric.scaled(statistic), bandwidths_to_one(n_bandwidths)
     bandwidths = bandwidths.copy()
     best, (first, last, mean) = most_stable(

@@ -90,7 +90,7 @@ class Estimate(NamedTuple):
 def undefined(
     name: str, reason: str, advice: str = "", value: Any = math.nan
 ) -> Estimate:
-    """Estimate of a metric whose groups cannot be compared."""
+    """Return the estimate of a metric whose groups cannot be compared."""
     message = f"{name} is undefined and set to nan: {reason}.{advice}"
     return Estimate(value, reason, message, defined=False)
 
@@ -181,7 +181,7 @@ class Metric(ABC):
 
     @abstractmethod
     def check(self, rows: Rows) -> Rows:
-        """Check labels and scores, and return the same rows with what is counted."""
+        """Check labels and scores, and return the rows that are counted."""
 
     def select(self, rows: Rows) -> Rows:
         """Return the checked rows that count."""
@@ -233,14 +233,14 @@ class Metric(ABC):
         raise NotImplementedError(f"{self.name} has no bounds from bins.")
 
     def why_undefined(self, statistic: Any) -> tuple[str, str]:
-        """Say why groups cannot be compared, and what to do; "" if they can."""
+        """Say why groups cannot be compared, and how to mend it; "" if they can."""
         counts, smallest = statistic.counts, statistic.min_group_size
         reason = why_undefined(statistic.labels, counts, smallest)
         rare = reason and (counts < max(smallest, 1)).any()
         return reason or "", ADVICE if rare else ""
 
     def advise(self, rows: Rows) -> None:  # noqa: B027
-        """Warn who calls the metric where the value may not be what is wanted."""
+        """Warn users whose arguments may not give the value they want."""
 
     # What every metric has ---------------------------------------------------
 
@@ -315,13 +315,13 @@ class Metric(ABC):
         return self.count(self.check(rows))
 
     def told(self, estimate: Estimate) -> Any:
-        """Value of an estimate, of which the user is told what is left out."""
+        """Warn of what an estimate leaves out, and return its value."""
         if estimate.message:
             warn_user(estimate.message, UndefinedMetricWarning)
         return estimate.value
 
     def evaluate(self, rows: Rows, groups_as_given: Any = None) -> Any:
-        """Value of rows as they are read, of which the user is told what is left out.
+        """Evaluate rows, and warn of what is left out.
 
         A function of the user's own is compared with its value for the groups as they
         are given.
@@ -395,7 +395,7 @@ class Metric(ABC):
         return self.collect(self.select(part))
 
     def collect(self, rows: Rows) -> Any:
-        """Collect what is known of the rows that count: the rows with a group."""
+        """Collect the rows with a group, as this metric needs them."""
         return rows.grouped()
 
     def find(self, statistic: Any) -> Estimate:
@@ -407,7 +407,7 @@ class Metric(ABC):
         return Estimate(value, few=few)
 
     def observe(self, part: Rows) -> Observed:
-        """Count checked rows, with what the noise depends on."""
+        """Count checked rows, with the numbers that the noise depends on."""
         statistic = self.count(part)
         if part.cluster is None:
             return Observed(statistic, statistic.effective_sizes)
@@ -422,7 +422,7 @@ class Metric(ABC):
         return cells
 
     def compare(self, observed: Observed, method: Method) -> Comparisons:
-        """Find what is compared, and quantiles of the noise of each comparison."""
+        """Compare groups, with quantiles of the noise of each comparison."""
         self.check_method(method)
         if not self.leaves_groups_out:
             estimate = self.refuse(observed.statistic)
@@ -438,17 +438,17 @@ class Metric(ABC):
         comparisons = self.noise(observed._replace(statistic=statistic), method)
         place = partial(self.pair_and_place, statistic)
         comparisons = comparisons._replace(maximum=self.largest, locate=place)
-        return comparisons if unit == 1 else comparisons.in_unit(unit)
+        return comparisons if unit == 1 else comparisons.scale_to_unit(unit)
 
     def refuse(self, statistic: Any) -> Estimate | None:
-        """Estimate of a statistic whose groups cannot be compared, else None."""
+        """Return estimate of a statistic whose groups cannot be compared, else None."""
         reason, advice = self.why_undefined(statistic)
         if not reason:
             return None
         return undefined(self.title, reason, advice, self.undefined)
 
     def pair_and_place(self, statistic: Any) -> tuple[Any, Any]:
-        """Labels of the groups that have the value, and where they have it."""
+        """Return labels of the groups that have the value, and where they have it."""
         return None, None
 
 
@@ -503,7 +503,7 @@ class MetricOfPairs(Metric):
         return statistic.counts, ""
 
     def pair_and_place(self, statistic: Any) -> tuple[Any, Any]:
-        """Labels of the groups that have the value, and where they have it."""
+        """Return labels of the groups that have the value, and where they have it."""
         located = self.locate(statistic)
         pair = tuple(None if i is None else statistic.labels[i] for i in located.pair)
         if located.cell is not None:
@@ -526,7 +526,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def evaluates(kind: type[Metric]) -> Callable[[Function], Function]:
-    """Make a function known as the one that users call to evaluate a class of metrics.
+    """Register a function as the public name of a class of metrics.
 
     A report, a scorer's name and `functools.partial` take the function for the class.
     """

@@ -37,7 +37,7 @@ Reader: TypeAlias = Callable[[Sample], Any]
 
 
 def value_of(sample: Sample) -> float:
-    """Value of the metric of a sample."""
+    """Return the value of the metric of a sample."""
     return sample.value
 
 
@@ -82,7 +82,7 @@ def _read(
 
 
 def check_seed(random_state: Any) -> np.random.Generator:
-    """Fast generator seeded by scikit-learn's `random_state`."""
+    """Return the fast generator seeded by scikit-learn's `random_state`."""
     seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
     return np.random.default_rng(seed)
 
@@ -110,20 +110,20 @@ def basic_interval(
 
 
 def unit_of(metric: Metric, rows: Rows) -> float:
-    """Size of the numbers whose unit a metric has; 1 where its values have none."""
+    """Return the size of numbers in a metric's unit, 1 without a unit."""
     if metric.largest < math.inf:
         return 1.0
     return largest_size(rows.y_true, rows.y_pred)
 
 
 def largest_size(*numbers: NDArray[Any] | None) -> float:
-    """Size of the largest number of these arrays, 1 if all are 0."""
+    """Return the size of the largest number of these arrays, 1 if all are 0."""
     sizes = [float(np.abs(x).max(initial=0)) for x in numbers if x is not None]
     return max(sizes, default=0.0) or 1.0
 
 
 def exact_pvalue(observed: float, null: Floats, unit: float = 1.0) -> float:
-    """Share of permutations with a value at least as large, the given groups included.
+    """Return the share of arrangements with a value at least as large.
 
     Undefined values count as large. nan where the observed value is undefined. Values
     of numbers of the size `unit` round as these do.
@@ -341,7 +341,7 @@ def evaluated(
     if rows.n_bins:
         rows = round_to_edges(rows)
     value = metric.evaluate(rows, columns[0])
-    return value, Sample.of_rows(metric, rows)
+    return value, Sample.from_rows(metric, rows)
 
 
 def _warn_of_undefined(values: Floats, *, left_out: bool) -> None:

@@ -130,7 +130,7 @@ default=None
 def _class_labels(
     labels: Any, classes: Sequence[Hashable] | None, y_score: Any, n_classes: int
 ) -> list[Hashable]:
-    """Classes in the order of the columns of scores; `classes` are those of y_true."""
+    """Return the classes in the order of the columns of scores."""
     names = columns_of(y_score, "y_score")[0]
     numbers = [str(position) for position in range(n_classes)]
     chosen: Iterable[Any] = range(n_classes)

@@ -438,7 +438,7 @@ default="demographic_parity"
         return np.asarray(self.classes_[scores.argmax(axis=1)])
 
     def _adjusted_scores(self, X: Any, sensitive_features: ArrayLike | None) -> Floats:
-        """Score of each class, 1 minus expected cost moved by the multipliers."""
+        """Return scores of classes, adjusted by the multipliers."""
         features, classes = begin_predict(self, X), self.classes_.tolist()
         predicted = label_probabilities(self.estimator_, features, classes)
         codes: NDArray[np.integer] = np.zeros(len(predicted), dtype=np.intp)
@@ -449,7 +449,7 @@ default="demographic_parity"
             if self.uses_group:
                 codes = encode_groups(groups, labels=self.groups_).codes
         if not self._chosen:
-            return self._rules.plain_scores(predicted)
+            return self._rules.baseline_scores(predicted)
         if not self.uses_group:
             labels, model = list(range(len(self.groups_))), self.group_estimator_
             q = label_probabilities(model, features, labels)

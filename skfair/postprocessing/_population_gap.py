@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skfair._mitigation import labels_text, within_strata
+from skfair._mitigation import keep_comparable, labels_text
 from skfair._rows import Rows
 from skfair._utils._arrays import Bools, Floats, Integers
 from skfair.groups import rows_by_code
@@ -51,7 +51,7 @@ _MEAN_DISTANCE = 0.87
 
 
 class Aim(NamedTuple):
-    """Width of a band, and the MCDP(0) that it leaves in the population.
+    """Width of a band, with the MCDP(0) that it leaves in the population.
 
     `expected` is the mean over strata, and includes all groups of two rows or more;
     `steered` is that of the groups by which the band was found. Of the others, those
@@ -66,7 +66,7 @@ class Aim(NamedTuple):
     too_small: tuple[Hashable, ...]
 
     def problem(self, limit: float) -> str:
-        """Say that rows do not show the limit to be kept, if they do not."""
+        """Say why the rows do not show that the limit is kept; "" if they do."""
         if not self.too_small and self.expected <= _KEPT * limit:
             return ""
         expected = f"{self.expected:.3f}"
@@ -88,7 +88,7 @@ class PopulationGaps:
     """
 
     def __init__(self, rows: Rows, limit: float, scale: str, repair: Any) -> None:
-        statistics, self.shares = _by_stratum(rows)
+        statistics, self.shares = _split_by_stratum(rows)
         self.limit = limit
         self.strata = [
             _Stratum(statistic, limit, scale, repair.ties) for statistic in statistics
@@ -104,7 +104,7 @@ class PopulationGaps:
         }
 
     def _mean(self, width: float) -> Floats:
-        """Mean over strata of the gap of steered groups, and of that of every one."""
+        """Average gaps over strata, of steered groups and of all groups."""
         return np.asarray(self.shares @ [part.gaps(width) for part in self.strata])
 
     def aim(self, more: float = 0.0) -> Aim:
@@ -152,12 +152,12 @@ def _root(
     return low
 
 
-def _by_stratum(rows: Rows) -> tuple[list[Distributions], Floats]:
+def _split_by_stratum(rows: Rows) -> tuple[list[Distributions], Floats]:
     """Return the scores in each stratum that has a map, and its share of the weight."""
     parts = [rows]
     if rows.strata is not None:
         weights = rows.weight
-        groups, strata = within_strata(rows.groups, rows.strata, weights, warn=False)
+        groups, strata = keep_comparable(rows.groups, rows.strata, weights, warn=False)
         assert strata is not None
         rows = replace(rows, groups=groups)
         parts = [rows[own] for own in rows_by_code(strata.codes, len(strata.labels))]
@@ -175,7 +175,7 @@ class _Stratum:
         # Scores are smoothed as the repair smooths them.
         ends = ends_of(scale, statistic.scores)
         options: dict[str, Any] = {"ends": ends, "smooth": scale == "probability"}
-        self.all = GroupCDFs.of(statistic, **options)
+        self.all = GroupCDFs.from_statistic(statistic, **options)
         sizes = self.all.n_rows
         noise = _MEAN_DISTANCE * np.sqrt(np.sort(1 / sizes)[-2:].sum())
         self.halves: list[GroupCDFs] = []
@@ -184,7 +184,7 @@ class _Stratum:
             n_halves = min(_MOST_HALVES, max(_FEWEST_HALVES, n_halves))
             random = np.random.default_rng(0)
             self.halves = [
-                GroupCDFs.of(half, **options, sizes=sizes)
+                GroupCDFs.from_statistic(half, **options, sizes=sizes)
                 for _ in range(n_halves // 2)
                 for half in _two_halves(statistic, random)
             ]
@@ -206,7 +206,7 @@ class _Stratum:
 
     def _leave_out(self, limit: float) -> None:
         """Leave small groups out, the smallest first, that no band can steer."""
-        after, sizes = self._after_halves(0.0), self.all.n_rows
+        after, sizes = self._gaps_after_halves(0.0), self.all.n_rows
         order = np.argsort(sizes, kind="stable")
         for group in order[self.steered[order] & (sizes[order] < MANY_ROWS_OF_GROUP)]:
             few = np.count_nonzero(self.steered) <= 2
@@ -216,10 +216,10 @@ class _Stratum:
         self._found[0.0] = self._measure(after)
 
     def too_small(self, width: float, most: float) -> list[Hashable]:
-        """Labels of the groups that are not steered, and beyond a gap at a width."""
+        """Return labels of groups that are too small to keep the limit."""
         if self.steered.all() or not self.halves:
             return []
-        after, kept = self._after_halves(width), self.steered.copy()
+        after, kept = self._gaps_after_halves(width), self.steered.copy()
         for group in np.argsort(-self.all.n_rows, kind="stable"):
             with_group = kept.copy()
             with_group[group] = True
@@ -228,22 +228,22 @@ class _Stratum:
         return [self.all.labels[group] for group in np.flatnonzero(~kept)]
 
     def gaps(self, width: float) -> list[float]:
-        """Mean gaps of all rows after the repairs of halves, to a band of a width.
+        """Return mean gaps of all rows after repairs learnt from halves.
 
         They are that of the groups that can be steered, and of all of several rows.
         """
         if width not in self._found:
-            self._found[width] = self._measure(self._after_halves(width))
+            self._found[width] = self._measure(self._gaps_after_halves(width))
         return self._found[width]
 
     def _measure(self, after: list[Floats]) -> list[float]:
         return [_mean_range(after, groups) for groups in (self.steered, self.several)]
 
-    def _after_halves(self, width: float) -> list[Floats]:
+    def _gaps_after_halves(self, width: float) -> list[Floats]:
         return [self._after(half, width) for half in self.halves or [self.all]]
 
     def gap_of_all(self, width: float) -> float:
-        """Gap that the repair of all rows leaves in the rows of steered groups."""
+        """Return the gap that the repair of all rows leaves in steered groups."""
         return _mean_range([self._after(self.all, width, self.all.own)], self.steered)
 
     def _after(
@@ -252,12 +252,12 @@ class _Stratum:
         width: float,
         cdfs: Sequence[LinearCDF] | None = None,
     ) -> Floats:
-        """Heights of groups' CDFs at scores that are repaired as was learnt.
+        """Return heights of the groups' CDFs after a learnt repair.
 
         They are those of the population unless others are given.
         """
         cdfs = self.population if cdfs is None else cdfs
-        path = learnt.within_band(width)
+        path = learnt.clip_to_band(width)
         if self.ties == "random":
             return np.stack(
                 [
@@ -276,12 +276,12 @@ class _Stratum:
 
 
 def _mean_range(heights: list[Floats], groups: Bools) -> float:
-    """Mean, over repairs, of the largest distance of two groups' CDFs."""
+    """Return the mean, over repairs, of the largest distance of two groups' CDFs."""
     return float(np.mean([np.ptp(part[groups], axis=0).max() for part in heights]))
 
 
 def _moved(learnt: GroupCDFs, path: Path, group: int, scores: Floats) -> Floats:
-    """Repaired scores of a group, where rows that share one stay together."""
+    """Return repaired scores of a group; tied rows stay together."""
     if not path.moves:
         return scores
     cdf = learnt.cdfs[group]
@@ -311,10 +311,12 @@ def _two_halves(
                 counts[own], half, method="marginals"
             )
             second[own] = counts[own] - first[own]
-    return _of_counts(statistic, first, counts), _of_counts(statistic, second, counts)
+    return _keep_counts(statistic, first, counts), _keep_counts(
+        statistic, second, counts
+    )
 
 
-def _of_counts(
+def _keep_counts(
     statistic: Distributions, counts: Integers, every: Integers
 ) -> Distributions:
     """Keep so many rows of each entry, of the number that it has."""

@@ -325,7 +325,7 @@ def _score_held_out(
 
 
 def _compare_folds(model: RepairedClassifier, rows: Rows) -> Comparison:
-    """Compare no repair with that of each fold by all others, and warn of no gain."""
+    """Compare the repair of each fold with no repair, and warn of no gain."""
     repaired = np.array(rows.y_pred)
     for fold in np.unique(rows.fold):
         own = rows.fold == fold

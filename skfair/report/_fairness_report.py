@@ -665,14 +665,14 @@ default="metrics"
 
 
 def _needed(table: str, contents: dict[str, Any]) -> Any:
-    """Return what a summary or a result has for a table, or raise ValueError."""
+    """Return the numbers that a table needs, or raise ValueError."""
     if contents.get(table) is None:
         raise ValueError(f"table={table!r} needs a report made with {_NEEDED[table]}.")
     return contents[table]
 
 
 def _figures(model: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Rows of the performances of a model, and differences to the first."""
+    """Return the rows of the performances of a model, and differences to the first."""
     numbers, beside = model["performance"], model.get("beside_first") or {}
     for name in (n for n in numbers if not n.endswith(("_lower", "_upper"))):
         difference = beside.get(name) or {}

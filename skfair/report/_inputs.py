@@ -111,7 +111,7 @@ class Model:
     decides: bool = True
 
     def at(self, entries: Any) -> Model:
-        """Model of some entries."""
+        """Return the model of some entries."""
         scores = None if self.y_score is None else self.y_score[entries]
         return replace(self, y_score=scores, y_pred=self.y_pred[entries])
 
@@ -192,7 +192,7 @@ class Audit:
         return self.rows.weight is not None
 
     def errors_of(self, model: Model) -> Floats:
-        """Predicted minus true numbers."""
+        """Return the predicted minus true numbers."""
         return np.asarray(model.y_score - self.y_true)
 
     @property
@@ -201,7 +201,7 @@ class Audit:
         return self.rows.n is not None or len(self.rows) >= MANY_ROWS
 
     @property
-    def of_numbers(self) -> bool:
+    def compares_numbers(self) -> bool:
         """Whether numbers are predicted, of which nothing is decided."""
         return self.options.scale == "real"
 
@@ -249,14 +249,16 @@ def make_audit(
         counts=counts,
         control_features=control_features,
     )
-    of_numbers = options.scale == "real"
-    if of_numbers:
+    compares_numbers = options.scale == "real"
+    if compares_numbers:
         _refuse_with_numbers(y_score, y_pred, pos_label)
         y_score, y_pred = y_pred if y_score is None else y_score, None
     else:
         y_score = _positive_column(y_true, y_score, pos_label)
     scores, predicted, n_samples = _read_models(y_score, y_pred, options)
-    true, classes = _read_true(y_true, predicted, pos_label, bool(scores), of_numbers)
+    true, classes = _read_true(
+        y_true, predicted, pos_label, bool(scores), compares_numbers
+    )
     if true is not None:
         check_length("y_true", len(true), n_samples)
     weights = check_weights(sample_weight, n_samples)
@@ -289,7 +291,7 @@ def make_audit(
 def _positions_that_count(
     weights: Floats | None, people: Integers | None, n_samples: int
 ) -> Integers:
-    """Positions of the rows whose weight and number of people are above zero."""
+    """Return positions of the rows whose weight and number of people are above zero."""
     counting = np.ones(n_samples, bool)
     for name, values in ("sample_weight", weights), ("counts", people):
         if values is not None:
@@ -302,7 +304,7 @@ def _positions_that_count(
 
 
 def _refuse_with_numbers(y_score: Any, y_pred: Any, pos_label: Any) -> None:
-    """Raise if numbers are given twice, or if there is what they have not."""
+    """Raise if an argument does not go with predicted numbers."""
     if y_score is not None and y_pred is not None:
         raise ValueError(
             "y_pred must be None beside y_score with scale='real': both are the "
@@ -332,7 +334,7 @@ def _read_true(
 
 
 def _positive_column(y_true: Any, y_score: Any, pos_label: Any) -> Any:
-    """Scores of the positive class, where a table has a column for each of two."""
+    """Return scores of the positive class from a table of two columns."""
     if isinstance(y_score, Groups) or not hasattr(type(y_score), "columns"):
         return y_score
     names, columns = columns_of(y_score, "y_score")
@@ -351,7 +353,7 @@ def _positive_column(y_true: Any, y_score: Any, pos_label: Any) -> Any:
 
 
 def _add_up_to_one(first: Any, second: Any) -> bool:
-    """Whether two columns of numbers add up to 1 in each row."""
+    """Return whether two columns of numbers add up to 1 in each row."""
     try:
         totals = np.asarray(first, np.float64) + np.asarray(second, np.float64)
     except (TypeError, ValueError):
@@ -362,13 +364,13 @@ def _add_up_to_one(first: Any, second: Any) -> bool:
 def _read_models(
     y_score: Any, y_pred: Any, options: Options
 ) -> tuple[dict[str, Floats], dict[str, Encoded], int]:
-    """Scores and predicted classes of models by name, and their number of rows."""
+    """Return scores and predicted classes by model, and the number of rows."""
     scores = _models(
         "y_score", y_score, lambda name, y: scores_on(options.scale, y, name)
     )
     predicted = _models("y_pred", y_pred, encode_classes)
     if not (isinstance(y_score, Mapping) and isinstance(y_pred, Mapping)):
-        scores, predicted = of_one_model(scores, predicted)
+        scores, predicted = name_single_model(scores, predicted)
     lengths = [(name, len(values)) for name, values in scores.items()]
     lengths += [(name, len(codes)) for name, (codes, _) in predicted.items()]
     if not lengths:
@@ -400,7 +402,7 @@ def _make_models(
 def _decide(
     name: str, scores: Any, weights: NDArray[Any] | None, options: Options
 ) -> Model:
-    """Model that compares scores, or their ranks, with the threshold, if any."""
+    """Return model that compares scores, or their ranks, with the threshold, if any."""
     if options.threshold is None:
         nobody = np.zeros(len(scores), np.intp)
         return Model(name, scores, nobody, None, decides=False)
@@ -426,10 +428,10 @@ def _models(
     }
 
 
-def of_one_model(
+def name_single_model(
     scores: dict[str, Read], predicted: dict[str, Labels]
 ) -> tuple[dict[str, Read], dict[str, Labels]]:
-    """Give one column of scores and one of labels the same name, that of the scores."""
+    """Give a single column of scores and of labels the same name."""
     if len(scores) != 1 or len(predicted) != 1:
         return scores, predicted
     names = [*scores, *predicted]
@@ -440,7 +442,7 @@ def of_one_model(
 def named_columns(
     argument: str, values: Any, unnamed: str, numbered: str = ""
 ) -> Named:
-    """Columns of a mapping, a table or an array by name, or by a name for unnamed ones.
+    """Return the columns of a mapping, a table or an array by name.
 
     Several columns without names are numbered if there is a word for them.
     """
@@ -470,7 +472,7 @@ def named_columns(
 
 
 def _classes(labels: Classes, where: str, pos_label: Any, scored: bool) -> Classes:
-    """Class labels of these arguments, the positive one last where there are two."""
+    """Return class labels, the positive one last where there are two."""
     if len(labels) > 2:
         if scored or pos_label is not None:
             raise ValueError(
@@ -514,13 +516,13 @@ def sizes_of(groups: Groups, n_alike: Integers | None) -> Integers:
 
 
 def large_groups(groups: Groups, n_alike: Integers | None) -> Groups:
-    """Leave out the groups that are too small to be compared."""
+    """Leave out groups that are too small to be compared."""
     enough = sizes_of(groups, n_alike) >= max(groups.min_group_size, 1)
     return keep_labels(groups, enough)
 
 
 def comparison_of(groups: Groups) -> Multigroup:
-    """``"pairwise"``, or ``"pooled"`` where pairs would be too many."""
+    """Return ``"pairwise"``, or ``"pooled"`` where pairs would be too many."""
     return "pairwise" if len(groups.labels) <= MAX_PAIRWISE else "pooled"
 
 
@@ -585,7 +587,7 @@ def estimator_inputs(
 
 
 def _score_methods(scale: str, of_classes: bool) -> tuple[str, ...]:
-    """Methods of estimators that may give the scores on a scale, the best one first."""
+    """Return methods that may give scores on a scale, the best first."""
     if scale == "real":
         return ("predict",)
     if scale == "probability":
@@ -594,14 +596,14 @@ def _score_methods(scale: str, of_classes: bool) -> tuple[str, ...]:
 
 
 def columns_of_table(X: Any, columns: Any, argument: str) -> tuple[Any, bool]:
-    """Return given columns of X, or what was given; and whether it names columns."""
+    """Return the named columns of X, or the given ones, and whether named."""
     if columns is None or not names_columns(columns, count_rows(X)):
         return columns, False
     return select_columns(X, columns, argument), True
 
 
 def _common_classes(estimators: Mapping[Any, Any], scale: str) -> list[Any]:
-    """Classes of fitted classifiers, which must be the same.
+    """Return the classes of fitted classifiers, which must be the same.
 
     There are none where ranks of the predictions of other estimators are compared, or
     the numbers that regressors predict.
@@ -680,10 +682,10 @@ def read_frame(
 
 
 def _columns_of_models(y_score: Any, y_pred: Any) -> _Models:
-    """Columns of each model: one of each is one model, several are matched by name."""
+    """Return the columns of each model, matched by name."""
     scores, predicted = _named("y_score", y_score), _named("y_pred", y_pred)
     if not (isinstance(y_score, Mapping) and isinstance(y_pred, Mapping)):
-        scores, predicted = of_one_model(scores, predicted)
+        scores, predicted = name_single_model(scores, predicted)
     if not scores and not predicted:
         raise ValueError("y_score and y_pred are both None, expected at least one.")
     names = dict.fromkeys([*scores, *predicted])
@@ -691,7 +693,7 @@ def _columns_of_models(y_score: Any, y_pred: Any) -> _Models:
 
 
 def _named(argument: str, columns: Any) -> dict[str, str]:
-    """Names of columns by model; a model without a name has that of its column."""
+    """Return names of columns by model."""
     if columns is None:
         return {}
     if isinstance(columns, str):
@@ -808,7 +810,7 @@ def _count_scores(table: Table, n_rows: int) -> Counted:
     if table.score is None or n_rows <= _MAX_SCORES:
         return count_rows_by(table, None)
     if table.scale == "rank":
-        table = _in_unit_interval(table)
+        table = _move_to_unit_interval(table)
     n_kinds = len(count_rows_by(replace(table, score=None), None).rows)
     n_bins = 1 << max(0, (_MAX_CELLS // n_kinds).bit_length() - 1)
     n_bins = min(max(n_bins, _FEWEST_BINS), _MOST_BINS)
@@ -835,7 +837,7 @@ def _split_pairs(entries: Counted) -> Counted:
     )
 
 
-def _in_unit_interval(table: Table) -> Table:
+def _move_to_unit_interval(table: Table) -> Table:
     """Move scores to [0, 1], which changes no rank, so that bins can hold them."""
     assert table.score is not None
     score, most = floats_in(table.frame, table.score), sys.float_info.max
@@ -850,7 +852,7 @@ def _in_unit_interval(table: Table) -> Table:
 
 
 def blur_of(audit: Audit, lows: Floats, highs: Floats) -> tuple[float, float]:
-    """How far MCDP(0) may move, and how far ABCC, where intervals stand for scores.
+    """Return how far bins of scores may move MCDP(0) and ABCC.
 
     At each threshold a group's share moves by at most the share of its intervals that
     contain it; a rank by at most the share of everyone whose interval overlaps.
@@ -869,7 +871,7 @@ def blur_of(audit: Audit, lows: Floats, highs: Floats) -> tuple[float, float]:
 
 
 def groups_compared(audit: Audit) -> Iterator[list[Bools]]:
-    """Entries of each of the groups that are compared, by attribute and stratum."""
+    """Return the rows of each compared group, by attribute and stratum."""
     strata = audit.strata
     parts: list[Any] = [True]
     if strata is not None:
@@ -884,12 +886,12 @@ def groups_compared(audit: Audit) -> Iterator[list[Bools]]:
 
 
 def sum_of_two_largest(numbers: Iterator[float]) -> float:
-    """Sum of the two largest numbers."""
+    """Return the sum of the two largest numbers."""
     return sum(sorted(numbers)[-2:])
 
 
 def _most_within(lows: Floats, highs: Floats, weights: Floats) -> float:
-    """Largest share of intervals that contain one score inside."""
+    """Return the largest share of intervals that contain one score inside."""
     edges = np.unique(np.concatenate([lows, highs]))
     middles = (edges[1:] + edges[:-1]) / 2
     inside = _total(lows, weights, middles) - _total(highs, weights, middles)
@@ -897,13 +899,13 @@ def _most_within(lows: Floats, highs: Floats, weights: Floats) -> float:
 
 
 def _largest_overlap(lows: Floats, highs: Floats, weights: Floats) -> float:
-    """Largest share of everyone whose interval overlaps that of an entry."""
+    """Return the largest share of everyone whose interval overlaps that of an entry."""
     below, above = _total(highs, weights, lows), _total(-lows, weights, -highs)
     return float(1 - ((below + above) / weights.sum()).min())
 
 
 def _total(values: Floats, weights: Floats, at: Floats) -> Floats:
-    """Total weight of the values up to each of some numbers."""
+    """Return the total weight of the values up to each of some numbers."""
     order = np.argsort(values, kind="stable")
     sums = np.append(0.0, np.cumsum(weights[order]))
     return sums[np.searchsorted(values[order], at, side="right")]

@@ -80,10 +80,10 @@ def test_histogram():
     histogram = CountTable.from_rows(None, SCORES, sensitive_features=GROUPS, n_bins=64)
     found = permutation_test(mcdp, None, histogram, n_permutations=99, random_state=0)
     same = permutation_test(
-        mcdp, None, histogram.at_edges(), n_permutations=99, random_state=0
+        mcdp, None, histogram.round_to_edges(), n_permutations=99, random_state=0
     )
     assert found.pvalue == same.pvalue
-    assert found.value == mcdp(None, histogram.at_edges())
+    assert found.value == mcdp(None, histogram.round_to_edges())
     found = bootstrap_interval(abcc, None, histogram, n_resamples=49, random_state=0)
     assert found.lower <= found.value <= found.upper
 

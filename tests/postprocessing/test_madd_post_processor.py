@@ -27,7 +27,7 @@ from skfair.model_selection import GroupStratifiedKFold
 from skfair.postprocessing import MADDPostProcessor, ScoreRepairer
 
 
-def plain_scores(model, X):
+def baseline_scores(model, X):
     return np.mean([each.predict_proba(X)[:, 1] for each in model.estimators_], axis=0)
 
 
@@ -208,7 +208,9 @@ def test_largest_gap_on_new_rows(people, make_people, gap):
     assert model.standard_error_ is None
     assert "max_mcdp" in model.losses_
     assert model.comparison_.mitigated["mcdp"] == pytest.approx(0.15, abs=0.03)
-    repaired = model.repairer_.transform(plain_scores(model, X), sensitive_features=sex)
+    repaired = model.repairer_.transform(
+        baseline_scores(model, X), sensitive_features=sex
+    )
     assert mcdp(None, repaired, sensitive_features=sex) == pytest.approx(0.15, abs=0.03)
 
 

@@ -323,11 +323,14 @@ def newer_table(lines: list[dict[str, Any]]) -> str:
     return table(["peer", "measured", "peer's", "beside it"], rows)
 
 
-def describe_seeds(lines: list[dict[str, Any]]) -> str:
+def describe_splits(lines: list[dict[str, Any]]) -> str:
+    """Name the options of the run, and what stands in a cell."""
+    tables = ",".join(dict.fromkeys(line["table"] for line in lines))
     seeds = sorted({line["seed"] for line in lines})
+    options = f"`--tables {tables} --seeds {','.join(map(str, seeds))}`"
     if len(seeds) == 1:
-        return f"one split of each table (seed {seeds[0]})"
-    return f"seeds {', '.join(map(str, seeds))}; mean and standard deviation"
+        return f"one split of each table ({options})"
+    return f"mean and standard deviation of splits ({options})"
 
 
 def write() -> None:
@@ -355,7 +358,7 @@ def write() -> None:
             metrics=metrics_table(lines["metrics"]),
             behaviour=behaviour_table(lines["behaviour"]),
             newer=newer_table(lines["newer"]),
-            seeds=describe_seeds(lines["mitigation"]),
+            splits=describe_splits(lines["mitigation"]),
             **tables,
         )
     )

@@ -43,6 +43,7 @@ from skfair._utils._validation import (
 )
 from skfair._utils._warnings import warn_if_reordered
 from skfair.groups import (
+    CROSS,
     Codes,
     Groups,
     count_codes,
@@ -618,7 +619,8 @@ def check_clusters(
         codes = column.codes
         differ = codes != codes[first][people]
         if differ.any():
-            row = int(differ.argmax())
+            row, named = int(differ.argmax()), [*filter(None, column.names)]
+            name = f"{name} {CROSS.join(named)!r}" if named else name
             both = [
                 repr(column.labels[code]) if code >= 0 else "missing"
                 for code in (codes[first[people[row]]], codes[row])
@@ -626,7 +628,7 @@ def check_clusters(
             raise ValueError(
                 f"{name} must be the same in all rows of a cluster, since people are "
                 f"permuted and drawn with all their rows, got {both[0]} and {both[1]} "
-                f"in cluster {shown(labels[people[row]])}."
+                f"in cluster {shown(labels[people[row]])}; write one in all of them."
             )
     return people
 

@@ -25,7 +25,7 @@ TAKES_ANY = " With --scale rank scores may be any finite numbers."
 
 
 def kinds_of(args: Namespace) -> dict[str, str]:
-    """Say which columns are read as numbers, which as labels or groups.
+    """Say which columns are read as numbers, labels, groups, or people.
 
     A column with several uses is a number or a label if that is one of them.
     """
@@ -35,7 +35,8 @@ def kinds_of(args: Namespace) -> dict[str, str]:
         numbers, labels = [*numbers, *labels], []
     groups = [*args.sensitive, *args.control_features]
     kinds: dict[str, str] = {}
-    for kind, names in ("number", numbers), ("label", labels), ("group", groups):
+    uses = {"number": numbers, "label": labels, "group": groups}
+    for kind, names in (uses | {"person": [args.cluster]}).items():
         for name in names:
             if name is not None:
                 kinds.setdefault(name, kind)

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 #: Options that name columns.
 COLUMNS = (
     *("y_pred", "y_score", "y_true", "sensitive", "control_features"),
-    *("sample_weight", "count", "selected"),
+    *("sample_weight", "cluster", "count", "selected"),
 )
 #: Parameters whose option has another name.
 _RENAMED = {

@@ -31,6 +31,7 @@ from skfair._cli._values import (
     check_weights,
     odd_values,
     read_labels,
+    repeated,
 )
 from skfair._utils._files import write_text
 from skfair._utils._validation import ParameterError, check_counts
@@ -214,6 +215,11 @@ def _check_arguments(args: argparse.Namespace) -> None:
         raise ValueError(
             f"--thousands must differ from --decimal, got {args.thousands!r} twice."
         )
+    if args.cluster is not None and (args.count or args.selected):
+        raise ValueError(
+            "--cluster must be left out with --count: a row that stands for several "
+            "people is not one of several rows of a person."
+        )
     Options(**_settings(args) | {"threshold": None})
 
 
@@ -235,7 +241,9 @@ def _report(args: argparse.Namespace, faults: Faults) -> FairnessReport:
     values = [name for name, kind in kinds_of(args).items() if kind != "group"]
     labels = [name for name, kind in kinds_of(args).items() if kind == "label"]
     groups = [*dict.fromkeys(args.sensitive + args.control_features)]
-    notes = [*odd_values(rows, [*groups, *labels], args.min_group_size)]
+    least = args.min_group_size
+    notes = [] if args.cluster or args.count else [*repeated(rows, groups)]
+    notes += [*odd_values(rows, [*groups, *labels], least)]
     positive = read_labels(rows, labels, faults)
     check_weights(rows, faults)
     notes += faults.notes
@@ -269,6 +277,7 @@ def _needs_memory(args: argparse.Namespace) -> bool:
     """Return whether an option needs all rows in memory."""
     return (
         args.count is not None
+        or args.cluster is not None
         or args.selected is not None
         or args.missing_values != "raise"
         or args.missing_groups != "raise"
@@ -313,6 +322,7 @@ def _report_of_rows(
         control_features=encode_groups(frame[strata], **how) if strata else None,
         sample_weight=None if not args.sample_weight else frame[args.sample_weight],
         counts=None if args.count is None else frame[args.count],
+        clusters=None if args.cluster is None else frame[args.cluster],
         **settings,
     )
 

@@ -55,6 +55,10 @@ _TABLE: dict[str, dict[str, tuple[str, dict[str, Any]]]] = {
             _COLUMNS,
         ),
         "--sample-weight": ("weights of the rows, 0 or more", _COLUMN),
+        "--cluster": (
+            "person of each row, where people have several: visits, loans, months",
+            _COLUMN,
+        ),
     },
     "tables of counts": {
         "--count": ("how many people a row stands for", _COLUMN),

@@ -37,6 +37,7 @@ from skfair._utils._hints import require
 from skfair._utils._text import counted, listed, visible_text
 from skfair._utils._validation import RowError
 from skfair.groups import sort_labels
+from skfair.report._repeats import PEOPLE
 
 #: Files of more bytes are read by DuckDB where it can; compressed ones are larger.
 _LARGE = 2**25
@@ -119,7 +120,8 @@ class PandasRows:
     """Columns of files in memory; the index has the file and the position of each row.
 
     `identifier` is the name of a column that may identify people, which is read, too.
-    `others` are all columns that no option names, of a table of few rows and columns.
+    `others` are all columns that no option names, of a table of few rows and columns;
+    of larger tables those that may name people.
     """
 
     in_memory = True
@@ -135,7 +137,8 @@ class PandasRows:
         one_each = len(identifiers) == 1 and args.count is None
         self.identifier = identifiers[0] if one_each else None
         if len(table) > _FEW_ROWS:
-            table = table[[*kinds, *identifiers[:one_each]]]
+            others = [name for name in table if name not in kinds]
+            table = table[[*kinds, *filter(_may_be_person, others)]]
         columns = {
             name: numbers_of(table[name], args, faults)
             if kinds.get(name) == "number"
@@ -327,8 +330,13 @@ def _wanted(
         faults.stop(_what_it_has(path, names))
     others = [name for name in names if name not in kinds and names.count(name) == 1]
     if len(names) > _FEW_COLUMNS:
-        others = [name for name in others if _IDENTIFIER.search(name)]
+        others = [*filter(_may_be_person, others)]
     return [*kinds, *others]
+
+
+def _may_be_person(name: str) -> bool:
+    """Whether a column may identify people, by its name."""
+    return bool(_IDENTIFIER.search(name) or PEOPLE.search(name))
 
 
 def _ask_for_columns(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from skfair._cli._columns import place_of, text_of
 from skfair._cli._faults import Faults
 from skfair._utils._text import all_digits, counted, listed
 from skfair.groups import MISSING_WORDS, look_of, sort_labels, suggest_edges
+from skfair.report._repeats import columns_of_people, tell_people
 
 #: Words for missing values among labels.
 _MISSING = {*MISSING_WORDS, "unknown", "Unknown"} - {""}
@@ -322,8 +324,16 @@ def _some(labels: Collection[str]) -> str:
     return listed([repr(label) for label in labels], 5)
 
 
-def odd_values(rows: Any, names: Sequence[str], min_group_size: int) -> Iterator[str]:
-    """Describe odd values in a table, one text for each column and kind."""
+def repeated(rows: Any, groups: Sequence[str]) -> Iterator[str]:
+    """Say which columns may name people who have several rows, or have them twice."""
+    if rows.others:
+        codes = (
+            rows.frame.groupby([*groups], sort=False, dropna=False).ngroup().to_numpy()
+        )
+        found = columns_of_people(rows.frame[rows.others], codes)
+        yield from tell_people(
+            found, len(codes), lambda name: f"--cluster {shlex.quote(name)}"
+        )
     if rows.identifier is not None:
         column = rows.frame[rows.identifier].dropna()
         n_repeated = int(column.duplicated().sum())
@@ -333,6 +343,10 @@ def odd_values(rows: Any, names: Sequence[str], min_group_size: int) -> Iterator
                 "an earlier row has, too. If each row should be another person, leave "
                 "the others out of the file (DataFrame.drop_duplicates of pandas)."
             )
+
+
+def odd_values(rows: Any, names: Sequence[str], min_group_size: int) -> Iterator[str]:
+    """Describe odd values in a table, one text for each column and kind."""
     for name in names:
         counts = rows.counts(name)
         for find in _words, _look_alikes, _stand_ins:

@@ -340,7 +340,7 @@ def _labels_in(columns: Columns, names: Iterable[str]) -> list[Any]:
     return sort_labels(dict.fromkeys(labels))
 
 
-#: Rows of a group below which resamples of it tell nothing.
+#: Rows, or people, of a group below which resamples of it tell nothing.
 _LEAST_ROWS = 10
 _LABELS = ("y_true", "y_pred")
 #: Up to this many kinds of rows, their numbers are drawn in place of rows.
@@ -919,7 +919,9 @@ def _measure_any(
     values = _evaluate_by_group(measure, columns, groups)
     values[(n < groups.min_group_size) | np.isinf(values)] = np.nan
     defined, ends_of = ~np.isnan(values), None
-    few = defined[:-1] & (n[:-1] < _LEAST_ROWS)
+    cluster = columns.get("clusters")
+    people = Rows(groups, n=columns.get("counts"), cluster=cluster).people.counts
+    few = defined[:-1] & (people < _LEAST_ROWS)
     lower, upper = np.full((2, len(n)), np.nan)
     if draws is not None:
         for i in np.flatnonzero(defined & np.append(~few, True)):
@@ -929,9 +931,11 @@ def _measure_any(
     measured = _measured(measure.name, groups, (n, n), (values, lower, upper), ends_of)
     if draws is not None and few.any():
         names = listed([repr(groups.labels[i]) for i in np.flatnonzero(few)])
+        drawn = "rows" if cluster is None else "people"
         warn_user(
             f"{measure.name} has no interval for {names}, and its difference and ratio "
-            f"have none: a bootstrap needs at least {_LEAST_ROWS} rows of each group. "
+            f"have none: a bootstrap needs at least {_LEAST_ROWS} {drawn} of each "
+            "group. "
             "Pass confidence_level=None for no intervals.",
             UndefinedMetricWarning,
         )

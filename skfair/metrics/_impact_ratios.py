@@ -182,8 +182,9 @@ def impact_ratios(
     check_choice("rate", rate, ("selection", "scoring"))
     min_share = check_real("min_share", min_share, 0, 1, closed="left")
     level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
-    people = {"sample_weight": sample_weight, "counts": counts}
-    columns = {"y_true": y_true, "sensitive_features": sensitive_features}
+    people: dict[str, Any] = {"sample_weight": sample_weight, "counts": counts}
+    columns: dict[str, Any] = {"y_true": y_true}
+    columns |= {"sensitive_features": sensitive_features}
     table = rows_of_table(y_pred, **columns, **people)
     if table is not None:
         outcomes = are_selected(table.y_pred, rate, pos_label, table.mass)

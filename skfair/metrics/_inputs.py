@@ -59,10 +59,12 @@ def read(
     *,
     name: str = "y_pred",
     usage: str = "",
+    takes_strata: bool = True,
 ) -> Rows:
     """Read the arguments of a metric, or a table that takes their place.
 
-    `name` is that of `y_pred` in messages, `usage` says how to pass groups.
+    `name` is that of `y_pred` in messages, `usage` says how to pass groups. A table
+    with strata is refused unless the caller compares groups within them.
     """
     columns = {
         "sensitive_features": sensitive_features,
@@ -71,7 +73,7 @@ def read(
         "counts": counts,
         "clusters": clusters,
     }
-    table = rows_of_table(y_pred, y_true=y_true, **columns)
+    table = rows_of_table(y_pred, takes_strata, y_true=y_true, **columns)
     if table is not None:
         return table
     if sensitive_features is None:
@@ -82,18 +84,36 @@ def read(
     return read_arrays(y_true, y_pred, **columns, name=name)
 
 
-def rows_of_table(table: Any, **columns: Any) -> Rows | None:
+#: What to do in place of giving some arguments by row beside a table.
+_INSTEAD = {
+    "clusters": "it counts rows, and does not know which of them are of one person; "
+    "give the rows themselves",
+    "within": "it does not know the values of single rows; make it with "
+    "control_features, or give the rows themselves",
+}
+
+
+def rows_of_table(
+    table: Any, takes_strata: bool = False, **columns: Any
+) -> Rows | None:
     """Return the cells of a table that takes the place of rows; None for rows.
 
-    Raises if any argument by row is given beside it.
+    Raises if any argument by row is given beside it, and if it has strata, within which
+    the caller does not compare groups.
     """
     if not isinstance(table, CountTable):
         return None
     names = [name for name, values in columns.items() if values is not None]
     if names:
+        advice = _INSTEAD.get(names[0], "make the table with it")
         raise ValueError(
-            f"{names[0]} must be None where a table takes the place of the rows: make "
-            "the table with it."
+            f"{names[0]} must be None where a table takes the place of the rows: "
+            f"{advice}."
+        )
+    if table._rows.strata is not None and not takes_strata:
+        raise ValueError(
+            "the table has strata, and groups are compared over all rows here, not "
+            "within strata: make the table without control_features."
         )
     return table._rows
 

@@ -203,6 +203,9 @@ def _compare_histograms(
     # The mean over bins is normal where many of them have noise.
     many = histograms["deviations"] >= math.sqrt(_MANY_BINS) * errors
     statistic, sizes, _ = observed
+    # Rows of people who have several may have less noise than is known: none is
+    # subtracted.
+    many &= bool((sizes > (1 - 1e-9) * statistic.effective_sizes).all())
     of_everyone = shares_of_groups(statistic)
     variances = pairs_of_variances(sizes) if pairwise else []
     at_one_score = normal_at_one_score(sizes, of_everyone, multigroup)

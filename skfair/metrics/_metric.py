@@ -277,17 +277,19 @@ class Metric(ABC):
         clusters: ArrayLike | None = None,
         *,
         takes_bins: bool = False,
+        takes_strata: bool = True,
     ) -> Rows:
         """Read the arguments of a call, and warn of too many groups.
 
-        Scores in bins are refused unless the caller takes them.
+        Scores in bins, and strata of a table, are refused unless the caller takes them.
         """
         usage = (
             f": call {self.name}({', '.join(self.inputs)}, sensitive_features=groups), "
             f"with None as {self.inputs[0]} if there are no true labels"
         )
         columns = sensitive_features, control_features, sample_weight, counts, clusters
-        rows = read(y_true, y_pred, *columns, name=self.inputs[1], usage=usage)
+        said = {"name": self.inputs[1], "usage": usage}
+        rows = read(y_true, y_pred, *columns, **said, takes_strata=takes_strata)
         if rows.n_bins and not takes_bins:
             raise TypeError(
                 f"{self.inputs[1]} must be the values of rows, or a table of them, got "
@@ -310,7 +312,7 @@ class Metric(ABC):
     ) -> Any:
         """Count rows of one stratum."""
         columns = sensitive_features, None, sample_weight, counts
-        rows = self.read(y_true, y_pred, *columns)
+        rows = self.read(y_true, y_pred, *columns, takes_strata=False)
         check_shape(rows.y_pred, self.inputs[1])
         return self.count(self.check(rows))
 

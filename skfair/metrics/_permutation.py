@@ -20,6 +20,7 @@ from skfair._utils._validation import as_array, check_integer, check_no_missing
 from skfair._utils._warnings import warn_user
 from skfair.groups import encode_column, intersect, rows_by_code, with_labels
 from skfair.metrics._as_metric import as_metric
+from skfair.metrics._inputs import rows_of_table
 from skfair.metrics._metric import Metric, MetricOfPairs
 from skfair.metrics._pairs import MAX_PAIRWISE, PairGaps
 from skfair.metrics._resampling import (
@@ -263,6 +264,8 @@ default=None
     n_permutations = check_integer("n_permutations", n_permutations, 1)
     generator = check_seed(random_state)
     columns = sensitive_features, control_features, sample_weight, counts, clusters
+    if not isinstance(within, str):
+        rows_of_table(y_score, takes_strata=True, within=within)
     observed, sample = evaluated(metric, y_true, y_score, *columns)
     return permute(
         sample,

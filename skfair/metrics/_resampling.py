@@ -17,9 +17,11 @@ from sklearn.utils import check_random_state
 from skfair._rows import Rows
 from skfair._utils._arrays import Floats
 from skfair._utils._results import Result
+from skfair._utils._text import listed
 from skfair._utils._validation import check_integer, check_real
 from skfair._utils._warnings import warn_user
 from skfair.metrics._as_metric import as_metric
+from skfair.metrics._inputs import FEW_ROWS
 from skfair.metrics._metric import Metric
 from skfair.metrics._sample import Sample
 from skfair.statistics._cells import round_to_edges
@@ -240,6 +242,9 @@ default=None
     -----
     sklearn.exceptions.UndefinedMetricWarning
         As the metric does, and where it is undefined on some resamples.
+    UserWarning
+        With `clusters`, of groups of fewer than 10 people, whose interval leaves out
+        the true value far too often.
 
     See Also
     --------
@@ -258,7 +263,9 @@ default=None
     the value itself. It is cut at 0 and at the largest value seen. It is approximate:
     near parity, and for MADD in small groups, it covers the true value less often
     than its nominal level (``benchmarks/interval_coverage.py`` measures how often).
-    Use `permutation_test` there.
+    Use `permutation_test` there. Few people are the worst case: of groups at parity,
+    4, 10 and 20 people with 10 rows each beside 100 others, a 95 % interval excluded 0
+    in .24, .11 and .08 of 300 samples.
 
     Of a table, numbers of rows are drawn from the multinomial distribution that
     drawn rows give them, at a cost that depends on its distinct scores or bins, not on
@@ -286,6 +293,7 @@ default=None
     generator = check_seed(random_state)
     columns = sensitive_features, control_features, sample_weight, counts, clusters
     observed, sample = evaluated(metric, y_true, y_score, *columns)
+    _warn_of_few_people(sample.rows)
     return resample(
         sample,
         observed,
@@ -342,6 +350,27 @@ def evaluated(
         rows = round_to_edges(rows)
     value = metric.evaluate(rows, columns[0])
     return value, Sample.from_rows(metric, rows)
+
+
+def _warn_of_few_people(rows: Rows) -> None:
+    """Warn of groups whose rows are those of few people, which are drawn whole."""
+    if rows.cluster is None:
+        return
+    people = rows.people[rows.people.that_count()]
+    few = [
+        f"{rows.labels[i]!r} has {n} people"
+        + ("" if stratum is None else f" in stratum {stratum!r}")
+        for stratum, positions in people.by_stratum()
+        for i, n in enumerate(people[positions].counts.tolist())
+        if 0 < n < FEW_ROWS
+    ]
+    if few:
+        warn_user(
+            f"bootstrap_interval draws few people: {listed(few)}. The interval of "
+            f"fewer than {FEW_ROWS} people is too narrow, however many rows they have; "
+            "permutation_test and confidence_interval keep their level.",
+            UserWarning,
+        )
 
 
 def _warn_of_undefined(values: Floats, *, left_out: bool) -> None:

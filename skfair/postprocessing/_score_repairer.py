@@ -350,6 +350,7 @@ CountTable
         self._check_parameters()
         table = rows_of_table(
             scores,
+            takes_strata=True,
             y=y,
             sensitive_features=sensitive_features,
             control_features=control_features,

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import (
+    Callable,
+    Hashable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, TypeVar
@@ -13,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 
-from skfair._rows import Rows
+from skfair._rows import Rows, check_clusters, distinct
 from skfair._utils._arrays import Bools, Floats, Integers
 from skfair._utils._columns import floats_in, names_columns, select_columns
 from skfair._utils._progress import Progress
@@ -26,6 +33,7 @@ from skfair._utils._response import (
 from skfair._utils._validation import (
     ROUNDING,
     ParameterError,
+    as_array,
     check_counts,
     check_length,
     check_numbers,
@@ -65,6 +73,7 @@ from skfair.metrics._inputs import (
     tip_for_numbers,
 )
 from skfair.report._options import Options
+from skfair.report._repeats import PEOPLE, columns_of_people, tell_people
 from skfair.statistics._distributions import mid_ranks as mid_ranks
 from skfair.statistics._labels import encode_classes
 
@@ -124,7 +133,8 @@ class Audit:
     and attributes share. An entry is a row, or stands for people who are alike in
     groups, classes and weight, and nearly in score: `blur` is how far this may move
     MCDP(0), and ABCC and differences of means. Numbers have no classes.
-    `attributes` are the groups of each attribute, those that are too small included.
+    `attributes` are the groups of each attribute, those that are too small included;
+    `notes` say what looks odd in the data.
     """
 
     models: tuple[Model, ...]
@@ -133,6 +143,7 @@ class Audit:
     options: Options
     blur: tuple[float, float] = (0.0, 0.0)
     strata: Groups | None = None
+    notes: tuple[str, ...] = ()
 
     @cached_property
     def every(self) -> dict[str, Groups]:
@@ -162,6 +173,32 @@ class Audit:
     def count(self, entries: Any) -> int:
         """Count the rows of some entries."""
         return int(self.entry_rows[entries].sum())
+
+    @property
+    def pairs_models(self) -> bool:
+        """Whether models are compared row by row, of which each is another person."""
+        return self.rows.n is None and self.rows.cluster is None
+
+    def count_people(self, entries: Any) -> int | None:
+        """Count the people of some entries; None where each row is a person."""
+        if self.rows.cluster is None:
+            return None
+        return len(np.unique(self.rows.cluster[entries]))
+
+    def effective_size(self, entries: Any = slice(None)) -> float:
+        """Kish's effective number of rows, or of people, of some entries."""
+        return float(self.rows[entries].effective_sizes[0])
+
+    def squared_sums(self, values: Floats, parts: Integers) -> Floats:
+        """Estimate the square of the noise of the weighted sum of values in each part.
+
+        Values have mean 0. Those of one person are added before they are squared.
+        """
+        if self.rows.cluster is None:
+            return np.asarray(np.bincount(parts, self.entry_squares * values**2))
+        first, cells = distinct([parts, self.rows.cluster])
+        sums = np.bincount(cells, self.entry_weights * values)
+        return np.asarray(np.bincount(parts[first], sums**2))
 
     def at(self, entries: Any, *models: Model) -> Audit:
         """Restrict the audit to some entries and to models of these entries.
@@ -197,7 +234,12 @@ class Audit:
 
     @property
     def counts_are_drawn(self) -> bool:
-        """Whether counts are drawn, not rows, since there are many."""
+        """Whether counts are drawn, not rows, since there are many.
+
+        Rows of people who have several are drawn with these people.
+        """
+        if self.rows.cluster is not None:
+            return False
         return self.rows.n is not None or len(self.rows) >= MANY_ROWS
 
     @property
@@ -235,6 +277,7 @@ def make_audit(
     options: Options,
     control_features: Any = None,
     counts: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
 ) -> Audit:
     """Check and encode the arguments, without the rows of weight or count zero.
 
@@ -248,6 +291,7 @@ def make_audit(
         sample_weight=sample_weight,
         counts=counts,
         control_features=control_features,
+        clusters=clusters,
     )
     compares_numbers = options.scale == "real"
     if compares_numbers:
@@ -277,6 +321,12 @@ def make_audit(
     strata = None
     if control_features is not None:
         strata = resolve_strata(control_features, n_samples=n_samples)[positions]
+    if clusters is not None:
+        of_rows = as_array(clusters, "clusters", n_samples)[positions]
+        for name, groups in attributes.items():
+            named = replace(groups, names=(name,))
+            cluster = check_clusters(of_rows, named, strata, counts)
+        rows = replace(rows, cluster=cluster)
     audit = Audit(
         models=models,
         attributes=attributes,
@@ -542,14 +592,15 @@ def estimator_inputs(
     X: Any,
     sensitive_features: Any,
     control_features: Any,
+    clusters: Any,
     pos_label: Any,
     threshold: float | None,
     scale: str,
 ) -> Named:
     """Return the arguments of `from_predictions` that fitted estimators give.
 
-    They are scores and predictions by model, groups, strata and the positive class.
-    Decisions are those of `predict`, unless there is a threshold for the scores.
+    They are scores and predictions by model, groups, strata, people and the positive
+    class. Decisions are those of `predict`, unless there is a threshold for the scores.
     """
     if not isinstance(estimator, Mapping):
         estimator = {type(estimator).__name__: estimator}
@@ -582,6 +633,7 @@ def estimator_inputs(
         "y_pred": predictions or None,
         "sensitive_features": groups,
         "control_features": strata,
+        "clusters": columns_of_table(X, clusters, "clusters")[0],
         "pos_label": pos_label,
     }
 
@@ -638,6 +690,8 @@ def _common_classes(estimators: Mapping[Any, Any], scale: str) -> list[Any]:
     return classes
 
 
+#: Of more unused columns than this only those are read that are named as people.
+_MANY_COLUMNS = 12
 #: Columns of scores and of predictions of each model, by its name.
 _Models = dict[str, tuple[str | None, str | None]]
 
@@ -652,22 +706,24 @@ def read_frame(
     control_features: Any,
     sample_weight: str | None,
     counts: str | None,
+    clusters: str | None,
     pos_label: Any,
     options: Options,
 ) -> list[Audit]:
-    """Read a table of few rows, or of counts, or count its rows for each model."""
+    """Read a table of few rows, of counts or people, or count its rows by model."""
     columns = {
         "y_true": y_true,
         "sensitive_features": names_of(sensitive_features),
         "control_features": control_names(control_features),
         "sample_weight": sample_weight,
         "counts": counts,
+        "clusters": clusters,
     }
     models = _columns_of_models(y_score, y_pred)
     table = _open(frame, columns, models)
     n_rows = int(_collected(table.select(nw.len().alias("n")))["n"][0])
     make = partial(make_audit, pos_label=pos_label, options=options)
-    if n_rows < MANY_ROWS or counts is not None:
+    if n_rows < MANY_ROWS or counts is not None or clusters is not None:
         return [_read_rows(table, columns, models, make)]
     audits = [
         _count_rows(table, columns, name, *models[name], n_rows, options, make)
@@ -711,7 +767,7 @@ def _open(frame: Any, columns: Named, models: _Models) -> Any:
     table: Any = None
     for score, predicted in models.values():
         named = {"y_score": score, "y_pred": predicted}
-        named |= {name: columns[name] for name in ("y_true", "counts")}
+        named |= {name: columns[name] for name in ("y_true", "counts", "clusters")}
         table = open_table(
             frame,
             columns["sensitive_features"],
@@ -734,15 +790,40 @@ def _read_rows(
     columns = {name: of for name, of in columns.items() if of not in (None, [])}
     every = [str(name) for of in columns.values() for name in np.ravel(of)]
     every += [name for model in models.values() for name in model if name is not None]
-    rows = _collected(table.select(*dict.fromkeys(every))).to_pandas()
+    people = [] if {*columns} & {"counts", "clusters"} else _may_be_people(table, every)
+    rows = _collected(table.select(*dict.fromkeys(every), *people)).to_pandas()
     scores = {m: rows[s] for m, (s, _) in models.items() if s is not None}
     predicted = {m: rows[p] for m, (_, p) in models.items() if p is not None}
-    return make(
+    audit = make(
         y_score=scores or None,
         y_pred=predicted or None,
         **{"y_true": None, "sample_weight": None}
         | {name: rows[of] for name, of in columns.items()},
     )
+    if not people:
+        return audit
+    by = [*columns["sensitive_features"], *columns.get("control_features", [])]
+    by_group = rows.groupby(
+        [*dict.fromkeys(by)], sort=False, dropna=False, observed=True
+    )
+    codes = by_group.ngroup()
+    found = columns_of_people(rows[people], codes.to_numpy())
+    notes = tell_people(found, len(rows), "clusters={!r}".format)
+    return replace(audit, notes=tuple(notes))
+
+
+def _may_be_people(table: Any, used: Sequence[str]) -> list[str]:
+    """Name unused columns of text or whole numbers, of many those named as people."""
+    schema = table.collect_schema()
+    kinds = nw.String, nw.Categorical
+    others = [
+        name
+        for name, kind in schema.items()
+        if name not in used and (kind.is_integer() or kind in kinds)
+    ]
+    if len(others) > _MANY_COLUMNS:
+        others = [name for name in others if PEOPLE.search(name)]
+    return others
 
 
 def _count_rows(

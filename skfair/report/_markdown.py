@@ -18,6 +18,7 @@ Section = tuple[int, str, list[str]]
 #: Numbers of a group, in the order of the page, and their headings.
 OF_GROUPS = {
     "n": "Rows",
+    "n_people": "People",
     "selection_rate": "Selected",
     "interval": "Interval",
     "base_rate": "Truly positive",

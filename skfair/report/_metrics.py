@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skfair._rows import Rows
-from skfair._utils._arrays import Floats, Integers, quotients
+from skfair._utils._arrays import Floats, Integers
 from skfair._utils._text import (
     format_in_unit,
     number,
@@ -175,14 +175,14 @@ class Sample:
         return searched.upper, bounds
 
     def effective_sizes(self, codes: Any = 0, n_codes: int = 1) -> Floats:
-        """Return Kish's effective number of rows of each group."""
-        grouped, audit = self.groups.codes >= 0, self.audit
-        cells = (self.groups.codes.astype(np.intp) * n_codes + codes)[grouped]
-        totals, squares = (
-            np.bincount(cells, values[grouped], len(self.groups.labels) * n_codes)
-            for values in (audit.entry_weights, audit.entry_squares)
-        )
-        return quotients(totals**2, squares)
+        """Return Kish's effective number of each group, and of each code in it.
+
+        It is a number of rows, or of people who have several.
+        """
+        of_groups = self.groups.codes.astype(np.intp)
+        cells = np.where(of_groups < 0, -1, of_groups * n_codes + codes)
+        labels = tuple(range(len(self.groups.labels) * n_codes))
+        return self.rows.with_groups(Groups(cells, labels)).effective_sizes
 
     def drawn_from(self, question: str) -> tuple[Rows, Rows]:
         """Return the rows whose groups are permuted, or cells where rows are many.

@@ -171,11 +171,12 @@ def gaps_beside_first(
 ) -> dict[str, tuple[float, float]]:
     """Return intervals of gaps minus the first model's, by metric.
 
-    Rows are paired; counted ones cannot be. Where groups are small, the intervals of
-    the two gaps tell more: each end is the better of both, at half the error each.
+    Rows are paired; counted ones, and those of people with several, cannot be. Where
+    groups are small, the intervals of the two gaps tell more: each end is the better of
+    both, at half the error each.
     """
     audit = sample.audit
-    if sample.model is first.model or audit.rows.n is not None:
+    if sample.model is first.model or not audit.pairs_models:
         return {}
     tail = (1 - audit.options.confidence_level) / 2
     keys = [key for key in keys if MEASURES[key].bounded]
@@ -660,7 +661,7 @@ def _performance_of_numbers(
     if true is not None:
         errors = audit.errors_of(model)[rows]
         values |= {"mean_error": errors, "mean_absolute_error": np.abs(errors)}
-    size = float(weights.sum() ** 2 / audit.entry_squares[rows].sum())
+    size = audit.effective_size(rows)
     for name, each in values.items():
         mean, half = float(np.average(each, weights=weights)), math.nan
         if size > 1:
@@ -706,14 +707,16 @@ def performances(audit: Audit) -> list[tuple[Numbers, dict[str, Numbers] | None]
     for model in audit.models:
         everyone = slice(None), audit.entry_weights
         figures = {} if true is None else _figures(audit, model, true, *everyone)
-        several = len(audit.models) > 1 and figures
+        several = len(audit.models) > 1 and figures and audit.pairs_models
         compared.append(
             (figures, _changes(audit, model, [*figures]) if several else {})
         )
     return [
         (
             _with_intervals(audit, model, own[0], quantile),
-            None if own is compared[0] else _subtract_first(audit, own, compared[0]),
+            _subtract_first(audit, own, compared[0])
+            if audit.pairs_models and own is not compared[0]
+            else None,
         )
         for model, own in zip(audit.models, compared, strict=True)
     ]
@@ -727,13 +730,13 @@ def _with_intervals(
     Shares have Wilson's interval of as many rows as have their variance. The interval
     of the calibration error bounds the noise of its bins; all others are normal.
     """
-    with_ends = performance(audit, model)
+    with_ends, everyone = performance(audit, model), np.zeros(len(audit.rows), np.intp)
     for name, (value, influence) in figures.items():
         # The standard error by the infinitesimal jackknife.
-        error = float(np.sqrt(audit.entry_squares @ influence**2))
+        error = float(np.sqrt(audit.squared_sums(influence, everyone)[0]))
         low, high = value - quantile * error, value + quantile * error
         if name in _SHARES:
-            size = audit.entry_weights.sum() ** 2 / audit.entry_squares.sum()
+            size = audit.effective_size()
             if error > 0:
                 size = value * (1 - value) / error**2
             level = audit.options.confidence_level
@@ -760,9 +763,11 @@ def _ends_of_calibration(audit: Audit, model: Model, z: float) -> tuple[float, f
     excess, totals = scores - (true == 1), np.bincount(bins, weights)
     sums = np.bincount(bins, weights * excess)
     means = quotients(sums, totals)
-    noise = np.bincount(bins, audit.entry_squares * (excess - means[bins]) ** 2)
+    noise = audit.squared_sums(excess - means[bins], bins)
     errors = np.sqrt(noise) / weights.sum()
     value, spread = np.abs(sums).sum() / weights.sum(), np.sqrt((errors**2).sum())
+    if audit.rows.cluster is not None:
+        spread = errors.sum()  # the noise of a person may be the same in all bins
     most = np.sqrt(2 / np.pi) * errors.sum() + z * np.sqrt(1 - 2 / np.pi) * spread
     return max(float(value - most), 0.0), float(value + z * spread)
 

@@ -195,7 +195,7 @@ def used_settings(summary: Summary) -> Summary:
         "impact_ratios": settings["impact_ratios"],
     }
     hidden = {"decides", "decided", "blur", "left_out", "notes", "calls"}
-    hidden |= {"counts_are_drawn", "sample_weight", "control_features"}
+    hidden |= {"counts_are_drawn", "sample_weight", "control_features", "n_people"}
     return {
         name: format_setting(value)
         for name, value in settings.items()

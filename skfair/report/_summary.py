@@ -116,9 +116,13 @@ def tell_left_out(
 
 def tell_notes(summary: Summary, notes: Sequence[str]) -> Summary:
     """Add notes on odd values in the data."""
+    return {**summary, "settings": summary["settings"] | {"notes": _written(notes)}}
+
+
+def _written(notes: Sequence[str]) -> list[str]:
+    """Write notes as sentences of a page."""
     texts = [visible_text(note, 400) for note in notes]
-    texts = [f"{text[0].upper()}{text[1:]}" for text in texts]
-    return {**summary, "settings": summary["settings"] | {"notes": texts}}
+    return [f"{text[0].upper()}{text[1:]}" for text in texts]
 
 
 def tell_threshold(summary: Summary, threshold: float) -> Summary:
@@ -173,11 +177,20 @@ def _attribute(sample: Sample, results: list[Summary]) -> Summary:
         "name": visible_text(sample.attribute),
         "comparison": sample.comparison,
         "min_group_size": groups.min_group_size,
-        "groups": _sizes(zip(groups.labels, sample.sizes.tolist(), strict=True)),
+        "groups": [
+            {"label": label_text(label), **_size(sample.audit, groups.codes == i)}
+            for i, label in enumerate(groups.labels)
+        ],
         "aside": _sizes(sample.aside),
         "n_missing": sample.audit.count(sample.every.codes < 0),
         "results": results,
     }
+
+
+def _size(audit: Audit, entries: Any) -> Summary:
+    """Count the rows of a group, and its people if they have several."""
+    size, n_people = {"n": audit.count(entries)}, audit.count_people(entries)
+    return size if n_people is None else size | {"n_people": n_people}
 
 
 def _sizes(groups: Iterable[tuple[Hashable, int]]) -> list[Summary]:
@@ -303,7 +316,7 @@ def _groups(sample: Sample) -> list[dict[str, Any]]:
         return []
     parts = rows_by_code(sample.groups.codes, len(labels))
     groups: list[dict[str, Any]] = [
-        {"label": label_text(label), "n": audit.count(rows)}
+        {"label": label_text(label), **_size(audit, rows)}
         | performance(audit, model, rows)
         for label, rows in zip(labels, parts, strict=True)
     ]
@@ -343,7 +356,8 @@ def _selections(sample: Sample) -> list[dict[str, Any]]:
     selected = decisions.with_groups(groups)
     gaps = find_gaps(selected, "uniform")
     table = tabulate_groups(gaps, ALPHA, True, options.confidence_level).sort_index()
-    is_tested = not sample.audit.weighted and sample.comparable
+    independent = sample.audit.rows.weight is None and sample.audit.rows.cluster is None
+    is_tested = independent and sample.comparable
     average = float(selected.means.mean())
     return [
         {
@@ -512,10 +526,11 @@ def _settings(audits: Sequence[Audit]) -> Summary:
         **{k: v for k, v in options.to_dict().items() if k != "title"},
         "sample_weight": audit.weighted,
         "control_features": audit.strata is not None,
+        "n_people": audit.count_people(slice(None)),
         "counts_are_drawn": audit.counts_are_drawn,
         "blur": [max(audit.blur[i] for audit in audits) for i in (0, 1)],
         "left_out": None,
-        "notes": [],
+        "notes": _written(audits[0].notes),
         "calls": {
             key: measure.call_of(vars(options))
             for key, measure in MEASURES.items()

@@ -583,11 +583,18 @@ def cautions(summary: Summary) -> Iterator[str]:
     names = [attribute["name"] for attribute in summary["attributes"]]
     if len(names) > 2 and CROSS.join(names[:-1]) != names[-1]:
         yield say("several attributes")
+    if (n_people := settings["n_people"]) is not None:
+        rows = counted(summary["n_rows"], "row")
+        done = "shuffled for p-values and " if settings["n_permutations"] else ""
+        done += "counted for intervals"
+        yield say("people", rows=rows, n=whole(n_people), done=done)
+        if settings["decides"] and summary["positive"] is not None:
+            yield say("untested groups", rows="people with several rows")
     if settings["sample_weight"]:
         what = "means" if compares_numbers or not settings["decides"] else "rates"
         yield say("weighted", what=f"{what} and metrics")
         if what == "rates":
-            yield say("untested groups")
+            yield say("untested groups", rows="weighted rows")
     if not settings["n_permutations"]:
         yield say("no tests")
     if settings["scale"] == "rank":
@@ -698,8 +705,8 @@ def _about_groups(attribute: Summary, compares_numbers: bool) -> Iterator[str]:
             verb="has" if len(groups) == 1 else "have",
             rows=counted(attribute["min_group_size"], "row"),
         )
-    small = sorted((g["n"], with_size(g["label"], g["n"])) for g in groups)
-    small = [(n, text) for n, text in small if n < _SMALL]
+    sizes = [(g.get("n_people", g["n"]), g["label"]) for g in groups]
+    small = sorted((n, with_size(label, n)) for n, label in sizes if n < _SMALL)
     if not small or len(groups) < 2:
         return
     texts = [
@@ -709,7 +716,7 @@ def _about_groups(attribute: Summary, compares_numbers: bool) -> Iterator[str]:
             n=len(small),
             groups=len(groups),
             verb="has" if len(small) == 1 else "have",
-            rows=f"{_SMALL} rows",
+            rows=f"{_SMALL} {'people' if 'n_people' in groups[0] else 'rows'}",
             labels=listed([text for _, text in small]),
         )
     ]

@@ -1,5 +1,6 @@
 """People who have several rows are permuted, drawn and counted whole."""
 
+import warnings
 from functools import partial
 
 import numpy as np
@@ -234,6 +235,36 @@ def test_group_metrics_count_people():
         assert_allclose(clustered[end], once[end], atol=0.15)
 
 
+def test_few_people_are_named_in_a_warning():
+    """Rows are many; what is drawn are the people."""
+    _, _, decision, _, person = visits(40, 20)
+    group = np.where(person < 9, "few", "many")
+    rows = {"sensitive_features": group, "n_resamples": 9, "random_state": 0}
+    message = "draws few people: 'few' has 9 people. .* fewer than 10 people"
+    parity = demographic_parity_difference
+    with pytest.warns(UserWarning, match=message):
+        bootstrap_interval(parity, None, decision, clusters=person, **rows)
+    rows |= {"control_features": np.where(person % 4 < 3, "u", "v")}
+    message = "'few' has 7 people in stratum 'u', 'few' has 2 people in stratum 'v'"
+    with pytest.warns(UserWarning, match=message):
+        bootstrap_interval(parity, None, decision, clusters=person, **rows)
+    rows["sensitive_features"] = np.where(person < 20, "few", "many")
+    del rows["control_features"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        bootstrap_interval(parity, None, decision, clusters=person, **rows)
+
+
+def test_group_metrics_draw_no_few_people():
+    true, _, decision, _, person = visits(40, 20)
+    rows = {"sensitive_features": np.where(person < 9, "few", "many")}
+    rows |= {"n_resamples": 9, "random_state": 0}
+    with pytest.warns(UserWarning, match="no interval for 'few'.* at least 10 people"):
+        table = group_metrics("f1_score", true, decision, clusters=person, **rows)
+    lower = table.to_frame()["lower"].to_numpy()
+    assert np.isnan(lower).tolist() == [True, False]
+
+
 def test_cross_validation_permutes_people():
     true, score, _, group, person = visits(60, 5)
     X = pd.DataFrame({"x": score, "sex": group == "b"})
@@ -300,6 +331,24 @@ def test_inequalities_need_independent_rows(method):
             clusters=[0, 0, 1, 1],
             method=method,
         )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("correlation", [0, 0.5])
+def test_certificates_of_madd_subtract_no_noise_that_people_may_not_have(correlation):
+    """Rows of a person that differ have less noise in histograms than copies have."""
+    _, _, _, group, _ = visits(60, 20)
+    shift, many = 0.8 * (group == "b"), visits(200_000, 1, 1)
+    latent = np.log(many[1] / (1 - many[1])) + 0.8 * (many[3] == "b")
+    true = madd(None, 1 / (1 + np.exp(-latent)), sensitive_features=many[3])
+    covered = []
+    for seed in range(40):
+        _, score, _, _, person = visits(60, 20, seed, correlation)
+        shifted = 1 / (1 + np.exp(-np.log(score / (1 - score)) - shift))
+        rows = {"sensitive_features": group, "clusters": person}
+        interval = confidence_interval(madd, None, shifted, **rows)
+        covered.append(interval.lower <= true <= interval.upper)
+    assert np.mean(covered) >= 0.95
 
 
 @pytest.mark.slow

@@ -38,7 +38,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from skfair.metrics import dcp
 from skfair.postprocessing import DecisionPostProcessor
-from skfair.postprocessing._decision_rules import FEW_ROWS
+from skfair.postprocessing._decision_rules import FEW_HELD_OUT_ROWS
 
 MODELS = {
     "trees": LGBMClassifier(n_estimators=60, num_leaves=15, n_jobs=1, verbose=-1),
@@ -258,7 +258,7 @@ def compare_with_truth(
         np.add.at(counts, (groups, y), 1)
         if constraint == "demographic_parity":
             counts[:] = counts.sum(axis=1, keepdims=True)
-        enough = counts[new, y_new] > FEW_ROWS
+        enough = counts[new, y_new] > FEW_HELD_OUT_ROWS
         true = measure(
             decided[enough], y_new[enough], new[enough], constraint != KINDS[0][0]
         )[0]

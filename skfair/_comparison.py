@@ -275,8 +275,8 @@ def _gaps(
     figures = {}
     for name in ("mcdp", "adjusted_mcdp")[: 1 + (rows.n_groups > 2)]:
         adjusts = name == "adjusted_mcdp"
-        before = mean_mcdp(replace(rows, y_pred=old), adjusts).with_noise(-1)
-        after = mean_mcdp(replace(rows, y_pred=new), adjusts).with_noise(sign)
+        before = mean_mcdp(replace(rows, y_pred=old), adjusts).adjust_for_noise(-1)
+        after = mean_mcdp(replace(rows, y_pred=new), adjusts).adjust_for_noise(sign)
         figures[name] = before.value, after.value, gap_error(before, after, rows)
     return figures
 
@@ -296,7 +296,7 @@ class Gap(NamedTuple):
     noise: float
     scale: float
 
-    def with_noise(self, sign: int) -> Self:
+    def adjust_for_noise(self, sign: int) -> Self:
         """Take the noise of the rows out (-1), or add it (1).
 
         A gap that falls by that changes by more with each row than before.
@@ -376,7 +376,7 @@ def mean_mcdp(rows: Rows, adjusts: bool = False) -> Gap:
     Rows with the code -1 are in no stratum. With `adjusts` the gap of a pair of groups
     is lowered by what its noise exceeds that of the pair with the least.
     """
-    cells, n_groups = rows.cells, rows.n_groups
+    cells, n_groups = rows.stratum_group_codes, rows.n_groups
     n_strata = 1 if rows.strata is None else len(rows.strata.labels)
     sizes = np.bincount(cells[cells >= 0], minlength=n_strata * n_groups)
     sizes = sizes.reshape(n_strata, n_groups)
@@ -385,7 +385,7 @@ def mean_mcdp(rows: Rows, adjusts: bool = False) -> Gap:
         return Gap(math.nan, partial(np.zeros, len(rows)), {}, math.nan, math.nan)
     n_tests = math.comb(int(sizes.any(axis=0).sum()), 2) * int(compared.sum())
     critical = float(kolmogi(_LEVEL / n_tests))
-    weights, every = rows.weights, [own for _, own in rows.by_stratum()]
+    weights, every = rows.weights, [own for _, own in rows.split_by_stratum()]
     parts = [every[stratum] for stratum in np.flatnonzero(compared)]
     total = sum(weights[own].sum() for own in parts)
     shares = [float(weights[own].sum() / total) for own in parts]

@@ -881,6 +881,6 @@ def hold_out_if_possible(
 
 def most_groups(rows: Rows) -> int:
     """Count the groups of the stratum with the most groups."""
-    cells = np.unique(rows.cells)
+    cells = np.unique(rows.stratum_group_codes)
     strata = cells[cells >= 0] // max(1, rows.n_groups)
     return int(np.bincount(strata, minlength=1).max())

@@ -68,8 +68,8 @@ def smooth_gap(
     if len(present) < 2:
         return _no_gap(len(scores))
     if objective == "mcdp" and math.isinf(sharpness):
-        return _with_codes(_maximum(rows), present)
-    return _with_codes(_gap_of(rows, objective, sharpness), present)
+        return _restore_codes(_maximum(rows), present)
+    return _restore_codes(_gap_of(rows, objective, sharpness), present)
 
 
 def smooth_gap_on_grid(
@@ -85,7 +85,7 @@ def smooth_gap_on_grid(
         return _no_gap(totals.shape)
     weights = totals[present]
     grid = _Grid(weights / weights.sum(axis=1, keepdims=True), temperature)
-    gap = _with_codes(_gap_of(grid, objective, sharpness), present)
+    gap = _restore_codes(_gap_of(grid, objective, sharpness), present)
     gradient = np.zeros(totals.shape)
     gradient[present] = gap.gradient
     return replace(gap, gradient=gradient)
@@ -243,7 +243,7 @@ def _no_gap(shape: int | tuple[int, ...]) -> SmoothGap:
     return SmoothGap(0.0, np.zeros(shape), math.nan, (-1, -1))
 
 
-def _with_codes(gap: SmoothGap, codes: NDArray[np.intp]) -> SmoothGap:
+def _restore_codes(gap: SmoothGap, codes: NDArray[np.intp]) -> SmoothGap:
     """Return the gap with the pair's codes in place of their positions among these."""
     first, second = gap.pair
     return replace(gap, pair=(int(codes[first]), int(codes[second])))
@@ -392,7 +392,7 @@ class PenalisedLoss:
     objective: Objective
     scales: tuple[Scale, ...] = (_AS_THEY_ARE,)
 
-    def for_labels(self, y: NDArray[Any], weights: Floats) -> Self:
+    def scale_to_labels(self, y: NDArray[Any], weights: Floats) -> Self:
         """Return the loss whose strength suits the share of labels that are 1.
 
         The log-loss of rare positives is small, and so is what it loses as a gap is

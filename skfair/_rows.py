@@ -9,7 +9,7 @@ rows that it was drawn from::
     rows = Rows(groups, y_true=y, y_pred=scores, weight=weights).ordered()
     for _ in range(999):
         rows.permuted(generator).means  # or Distributions.from_rows: no sort
-    for stratum, positions in rows.by_stratum():
+    for stratum, positions in rows.split_by_stratum():
         rows[positions].means
     people = rows.counted()  # cells of people who are alike, with their number `n`
     people.permuted(generator)  # draws the numbers of all cells at once
@@ -48,10 +48,10 @@ from skfair.groups import (
     Groups,
     count_codes,
     refuse_weightless,
+    relabel,
     resolve_groups,
     resolve_strata,
     rows_by_code,
-    with_labels,
 )
 
 #: Rows for each entry of a table of cells from which on its numbers are drawn faster.
@@ -62,7 +62,7 @@ _MAX_DEALT = 10**9
 #: What draws of groups and of numbers of people share with the rows they are drawn of,
 #: and what they share only where the groups are the same.
 _SHARED = "is_ordered", "label_pairs", "levels", "_clusters"
-_SHARED_BY_GROUPS = "_of_each_cell", "_entries_of_cells", "people"
+_SHARED_BY_GROUPS = "_cell_order", "_entries_of_cells", "people"
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,7 +183,7 @@ class Rows:
         return squares if self.n is None else quotients(squares, self.n)
 
     @property
-    def cells(self) -> Integers:
+    def stratum_group_codes(self) -> Integers:
         """Number of the stratum and group of each entry together, -1 for none."""
         codes = self.groups.codes.astype(np.intp)
         if self.strata is None:
@@ -191,9 +191,9 @@ class Rows:
         cells = self.strata.codes.astype(np.intp) * len(self.groups.labels) + codes
         return np.where((codes < 0) | (self.strata.codes < 0), -1, cells)
 
-    def that_count(self) -> Integers:
+    def counted_positions(self) -> Integers:
         """Return positions of entries with a group, a stratum and a weight above 0."""
-        counts, weight = self.cells >= 0, self.weight
+        counts, weight = self.stratum_group_codes >= 0, self.weight
         if self.each is not None:
             weight = self.each
         if weight is not None:
@@ -207,7 +207,7 @@ class Rows:
             counts &= self.mass > 0
         return self if counts.all() else self[counts]
 
-    def by_stratum(self) -> Iterator[tuple[Hashable, Integers]]:
+    def split_by_stratum(self) -> Iterator[tuple[Hashable, Integers]]:
         """Yield each stratum, and the positions of its entries that have a group."""
         if self.strata is None:
             yield None, np.flatnonzero(self.groups.codes >= 0)
@@ -314,7 +314,7 @@ class Rows:
         at = slice(None) if self.position is None else self.position
         groups = rows.groups if self.position is None else rows.groups[at]
         if groups.labels != self.groups.labels:
-            groups = with_labels(groups, self.groups.labels)
+            groups = relabel(groups, self.groups.labels)
         columns: dict[str, Any] = {"groups": replace(self.groups, codes=groups.codes)}
         if rows.n is not None:
             for name in ("n", "weight", "squares"):
@@ -322,7 +322,7 @@ class Rows:
                 columns[name] = None if values is None else values[at]
         return self._changed(**columns)
 
-    def with_groups(self, groups: Groups) -> Self:
+    def replace_groups(self, groups: Groups) -> Self:
         """Return the same entries in other groups."""
         return self._changed(groups=groups)
 
@@ -376,19 +376,19 @@ class Rows:
         people must be those of `counted` or `crossed`: their numbers are dealt, not
         single people.
         """
-        within = [self.people.that_count()] if within is None else within
+        within = [self.people.counted_positions()] if within is None else within
         if self.cluster is not None:
             codes = shuffled_codes(self.people.groups.codes, within, generator)
             codes = codes[self.person]
-            return self.with_groups(replace(self.groups, codes=codes))
+            return self.replace_groups(replace(self.groups, codes=codes))
         if self.n is None:
             codes = shuffled_codes(self.groups.codes, within, generator)
-            return self.with_groups(replace(self.groups, codes=codes))
-        numbers = self._by_group.copy()
+            return self.replace_groups(replace(self.groups, codes=codes))
+        numbers = self._group_counts.copy()
         for part in within:
             cells = part[:: self.n_groups] // self.n_groups
             numbers[:, cells] = deal(numbers[:, cells], generator)
-        return self.with_numbers(numbers)
+        return self.replace_counts(numbers)
 
     def resampled(self, generator: np.random.Generator) -> Self:
         """Draw as many people of each group, within each stratum, with replacement."""
@@ -397,13 +397,13 @@ class Rows:
         n = self.n.copy()
         for entries in self._entries_of_cells:
             n[entries] = redraw(n[entries], generator)
-        return self._with_n(n)
+        return self._replace_n(n)
 
     @cached_property
     def _entries_of_cells(self) -> list[Integers]:
         """Positions of the entries that count, of each stratum and group."""
-        counting = self.that_count()
-        parts = rows_by_code(self.cells[counting])
+        counting = self.counted_positions()
+        parts = rows_by_code(self.stratum_group_codes[counting])
         return [counting[part] for part in parts if len(part)]
 
     @cached_property
@@ -426,7 +426,7 @@ class Rows:
         """
         clusters: Any = self.cluster
         absent = np.ones(len(self), dtype=bool)
-        absent[self.that_count()] = False
+        absent[self.counted_positions()] = False
         order = np.lexsort((absent, clusters))
         _, first, person = np.unique(
             clusters[order], return_index=True, return_inverse=True
@@ -460,17 +460,17 @@ class Rows:
 
     def draw(self, generator: np.random.Generator) -> Integers:
         """Draw people with replacement within each group and stratum."""
-        order, starts, sizes = self._of_each_cell
+        order, starts, sizes = self._cell_order
         drawn: Integers = order[starts + generator.integers(sizes)]
         return drawn
 
     @cached_property
-    def _of_each_cell(self) -> tuple[Integers, Integers, Integers]:
+    def _cell_order(self) -> tuple[Integers, Integers, Integers]:
         """Entries in the order of their cells, and start and size of each one's cell.
 
         Those in no cell come first, and are never drawn.
         """
-        cells = self.cells
+        cells = self.stratum_group_codes
         sizes = np.bincount(cells[cells >= 0])
         starts = np.cumsum(sizes) - sizes + np.count_nonzero(cells < 0)
         order = np.argsort(cells, kind="stable")
@@ -483,14 +483,14 @@ class Rows:
         order of their scores, or of labels, and entries in the order of cells, then
         groups; some of them stand for nobody. Rows that do not count are left out.
         """
-        rows = self[self.that_count()]
+        rows = self[self.counted_positions()]
         n = np.ones(len(rows), np.intp) if rows.n is None else rows.n
         if rows.each is None and rows.weight is not None:
             rows = replace(rows, each=quotients(rows.weight, n))
         first, cells = rows._find_cells()
         numbers = np.zeros((rows.n_groups, len(first)), np.int64)
         np.add.at(numbers, (rows.groups.codes, cells), n)
-        return rows[first].with_numbers(numbers)
+        return rows[first].replace_counts(numbers)
 
     def crossed(self) -> Self:
         """Return each entry once for every group, so that people can move."""
@@ -498,7 +498,7 @@ class Rows:
         own = np.flatnonzero(self.groups.codes >= 0)
         numbers = np.zeros((self.n_groups, len(self)), np.int64)
         numbers[self.groups.codes[own], own] = self.n[own]
-        return self.with_numbers(numbers)
+        return self.replace_counts(numbers)
 
     def counted_if_few(self) -> Self | None:
         """Count single people who are alike, or return None where few are."""
@@ -513,7 +513,7 @@ class Rows:
         strata = None if self.strata is None else self.strata.codes
         return distinct([strata, self.fold, *columns, self.each])
 
-    def with_numbers(self, numbers: NDArray[np.int64]) -> Self:
+    def replace_counts(self, numbers: NDArray[np.int64]) -> Self:
         """Return these cells with a number of people for each group, then cell.
 
         Each cell has one entry, or, as `counted` returns them, one for each group.
@@ -525,14 +525,14 @@ class Rows:
             codes = np.tile(np.arange(self.n_groups), n_cells)
             groups = replace(self.groups, codes=codes)
             rows = replace(rows, groups=groups, squares=None, position=None)
-        return rows._with_n(n)
+        return rows._replace_n(n)
 
-    def _with_n(self, n: NDArray[np.int64]) -> Self:
+    def _replace_n(self, n: NDArray[np.int64]) -> Self:
         """Return the same entries with other numbers of people."""
         return self._changed(n=n, weight=None if self.each is None else n * self.each)
 
     @property
-    def _by_group(self) -> NDArray[np.int64]:
+    def _group_counts(self) -> NDArray[np.int64]:
         """Number of people of each group and cell, of counted rows."""
         assert self.n is not None
         return self.n.reshape(-1, self.n_groups).T
@@ -575,10 +575,10 @@ def read_arrays(
     rows = Rows(groups, strata, true, predicted)
     if sample_weight is None and counts is None and clusters is None:
         return rows
-    return with_people(rows, sample_weight, counts, clusters)
+    return add_people(rows, sample_weight, counts, clusters)
 
 
-def with_people(
+def add_people(
     rows: Rows,
     sample_weight: ArrayLike | None,
     counts: ArrayLike | None,
@@ -588,7 +588,7 @@ def with_people(
 
     Rows that stand for nobody have no group, and so count for nothing.
     """
-    rows = _with_numbers(rows, sample_weight, counts)
+    rows = _add_weights(rows, sample_weight, counts)
     if clusters is None:
         return rows
     people = check_clusters(clusters, rows.groups, rows.strata, counts)
@@ -639,7 +639,7 @@ def _factorize(values: Any) -> tuple[Integers, list[Any]]:
     return np.asarray(codes), values.tolist()
 
 
-def _with_numbers(
+def _add_weights(
     rows: Rows, sample_weight: ArrayLike | None, counts: ArrayLike | None
 ) -> Rows:
     """Add checked weights and numbers of people to rows."""

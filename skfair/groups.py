@@ -232,7 +232,7 @@ or Groups
     if rare != "keep":
         groups = _drop_rare(groups, rare, min_group_size)
     if labels is not None:
-        groups = with_expected(groups, check_expected("labels", labels))
+        groups = relabel_expected(groups, check_expected("labels", labels))
     return replace(groups, min_group_size=min_group_size)
 
 
@@ -463,7 +463,7 @@ def _cut_into_ranges(
     if unknown:
         raise ValueError(f"bins has the column {unknown[0]!r}, expected {names}.")
     return [
-        into_ranges(
+        cut_into_ranges(
             column,
             bins[name],
             f" of column {name!r}" if name else "",
@@ -475,7 +475,7 @@ def _cut_into_ranges(
     ]
 
 
-def into_ranges(
+def cut_into_ranges(
     column: Any,
     edges: Any,
     which: str = "",
@@ -939,7 +939,7 @@ def check_expected(argument: str, expected: Any) -> Labels:
     return labels
 
 
-def with_expected(groups: Groups, labels: Labels) -> Groups:
+def relabel_expected(groups: Groups, labels: Labels) -> Groups:
     """Express groups by the labels expected, among which are all that have rows."""
     expected = set(labels)
     present = set(np.unique(groups.codes).tolist())
@@ -953,10 +953,10 @@ def with_expected(groups: Groups, labels: Labels) -> Groups:
             f"sensitive_features has unknown groups {unknown[:5]}, expected only "
             f"{list(labels[:5])}."
         )
-    return with_labels(groups, labels)
+    return relabel(groups, labels)
 
 
-def with_labels(groups: Groups, labels: Labels) -> Groups:
+def relabel(groups: Groups, labels: Labels) -> Groups:
     """Express groups by other labels; rows of labels that are not among them get -1."""
     codes = recode(groups.codes, groups.labels, labels)
     return replace(groups, codes=codes, labels=labels)
@@ -964,7 +964,7 @@ def with_labels(groups: Groups, labels: Labels) -> Groups:
 
 def keep_labels(groups: Groups, mask: Iterable[Any]) -> Groups:
     """Keep some labels, of which `mask` says for each whether it is one."""
-    return with_labels(groups, tuple(compress(groups.labels, mask)))
+    return relabel(groups, tuple(compress(groups.labels, mask)))
 
 
 def recode(codes: NDArray[Any], before: Sequence[Hashable], labels: Labels) -> Codes:
@@ -1115,7 +1115,7 @@ def label_array(groups: Groups) -> NDArray[Any]:
 
     It holds numbers of one type where all labels are such, else objects.
     """
-    labels = _with_text_labels(groups).labels
+    labels = _join_labels(groups).labels
     kinds = {*map(type, labels)}
     values: NDArray[Any] = np.empty(len(labels), dtype=object)
     values[:] = labels
@@ -1126,7 +1126,7 @@ def label_array(groups: Groups) -> NDArray[Any]:
     return each
 
 
-def _with_text_labels(groups: Groups) -> Groups:
+def _join_labels(groups: Groups) -> Groups:
     """Write the label of each intersection of columns as a text.
 
     A function that compares an array of labels with each of them cannot take tuples.

@@ -157,7 +157,7 @@ class DiffMCDPLoss(torch.nn.Module):  # type: ignore[misc]
         pair = (each.index_select(0, best) for each in (first, second))
         signed = _difference(shares, *pair)
         width = self.temperature / (len(grid) - 1)
-        near = torch.linspace(-width, width, 2 * _FINE + 1, **_like(scores))
+        near = torch.linspace(-width, width, 2 * _FINE + 1, **_tensor_options(scores))
         near = (grid.index_select(0, best) + near).clamp(0, self.temperature)
         gaps = signed @ torch.sigmoid(near - scores[:, None])
         threshold = near.index_select(0, gaps.argmax(dim=0, keepdim=True))
@@ -174,7 +174,9 @@ class DiffMCDPLoss(torch.nn.Module):  # type: ignore[misc]
     def _grid(self, scores: torch.Tensor) -> torch.Tensor:
         """Return the thresholds of the grid, multiplied by the temperature."""
         n_thresholds = len(threshold_grid(self.temperature))
-        return torch.linspace(0, self.temperature, n_thresholds, **_like(scores))
+        return torch.linspace(
+            0, self.temperature, n_thresholds, **_tensor_options(scores)
+        )
 
     def _area_between_cdfs(
         self, scores: torch.Tensor, shares: torch.Tensor
@@ -191,7 +193,7 @@ class DiffMCDPLoss(torch.nn.Module):  # type: ignore[misc]
         return _difference(cdfs, *pair).abs() @ widths
 
 
-def _like(scores: torch.Tensor) -> dict[str, Any]:
+def _tensor_options(scores: torch.Tensor) -> dict[str, Any]:
     """Return keywords of a new tensor of the scores' type and device."""
     return {"dtype": scores.dtype, "device": scores.device}
 

@@ -115,7 +115,7 @@ def test_cells_hold_the_same_people():
     cells = rows.counted()
     same(cells.grouped(), rows, SUMS)
     assert cells.weight.sum() == rows.weight.sum()
-    within = [part for _, part in cells.by_stratum()]
+    within = [part for _, part in cells.split_by_stratum()]
     drawn = cells.permuted(np.random.default_rng(0), within)
     for part in within:
         before, after = cells[part], drawn[part]
@@ -128,7 +128,7 @@ def test_cells_hold_the_same_people():
 
 def test_parts_know_their_positions_and_are_drawn_with_all_rows():
     rows = random_rows(weighted=True)
-    (_, first), (_, second) = rows.by_stratum()
+    (_, first), (_, second) = rows.split_by_stratum()
     assert np.array_equal(np.sort(np.append(first, second)), np.arange(60))
     part = rows[first][::-1].ordered()
     assert (np.diff(part.y_pred) >= 0).all()

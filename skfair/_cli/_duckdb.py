@@ -111,7 +111,9 @@ class DuckDBRows:
             yield
         except RowError as error:  # DuckDB's rows are not in the order of lines
             tip = TAKES_ANY if error.tip else ""
-            raise ValueError(error.at(f"a row of {self.path}") + tip) from error
+            raise ValueError(
+                error.describe_in(f"a row of {self.path}") + tip
+            ) from error
         except (TypeError, KeyError, self._error) as error:
             said = " ".join(str(error).split())[:500]
             raise ValueError(f"{self.path} cannot be read: {said}") from error

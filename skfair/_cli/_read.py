@@ -209,7 +209,7 @@ class PandasRows:
         except RowError as error:
             tip = TAKES_ANY if error.tip else ""
             place = place_of(self.frame.index[error.row])
-            raise ValueError(error.at(place) + tip) from error
+            raise ValueError(error.describe_in(place) + tip) from error
 
 
 def _read(path: Path, args: Namespace, faults: Faults) -> pd.DataFrame:
@@ -327,7 +327,7 @@ def _wanted(
             faults.add(f"{text}.")
     kinds = kinds_of(args)
     if not {*kinds} <= {*names}:
-        faults.stop(_what_it_has(path, names))
+        faults.stop(_list_columns(path, names))
     others = [name for name in names if name not in kinds and names.count(name) == 1]
     if len(names) > _FEW_COLUMNS:
         others = [*filter(_may_be_person, others)]
@@ -352,10 +352,10 @@ def _ask_for_columns(
         wanted["sensitive"] = ["COLUMN"]
     if wanted:
         faults.mend(**wanted)
-        faults.stop(_what_it_has(path, names))
+        faults.stop(_list_columns(path, names))
 
 
-def _what_it_has(path: Path, names: Sequence[str]) -> str:
+def _list_columns(path: Path, names: Sequence[str]) -> str:
     """List the columns of a table in an error message, if it is a CSV file."""
     few = "The first line must hold the names of the columns." * (len(names) < 3)
     columns = listed([repr(name[:100]) for name in names], _MAX_NAMES)

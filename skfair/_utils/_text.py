@@ -90,7 +90,7 @@ def all_digits(number: float) -> str:
     return np.format_float_positional(number, trim="-")
 
 
-def or_none(value: Any) -> float | None:
+def nan_to_none(value: Any) -> float | None:
     """Write nan as None, since JSON has no nan."""
     return None if value is None or math.isnan(value) else float(value)
 
@@ -185,6 +185,6 @@ def quote(text: str) -> str:
     return f"“{text}”"
 
 
-def with_size(label: str, n: float) -> str:
+def name_with_size(label: str, n: float) -> str:
     """Name a group with its number of rows."""
     return f"{quote(label)} ({whole(n)})"

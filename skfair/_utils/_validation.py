@@ -176,9 +176,9 @@ class RowError(ValueError):
         self.problem, self.row, self.more, self.tip = problem, row, more, tip
 
     def __str__(self) -> str:
-        return f"{self.at(f'row {self.row}')}{self.tip}"
+        return f"{self.describe_in(f'row {self.row}')}{self.tip}"
 
-    def at(self, place: str) -> str:
+    def describe_in(self, place: str) -> str:
         """Say where the row is in other words, without the tip."""
         return f"{self.problem} in {place}{self.more}"
 
@@ -201,7 +201,7 @@ def refuse_tables_elsewhere(values: Any, name: str) -> None:
 #: Bit pattern of 1.0: larger patterns are above 1, negative, infinite or NaN.
 _ONE_BITS = np.float64(1.0).view(np.uint64)
 #: Weighted averages of probabilities leave [0, 1] by rounding, at most by this.
-ROUNDING = 1e-12
+SCORE_ROUNDING = 1e-12
 #: Weights between these can be squared, summed and divided without over- or underflow.
 SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-150, 1e150
 #: Numbers up to this, times weights, can be added up without overflow.
@@ -218,7 +218,7 @@ def check_scores(y_score: ArrayLike, name: str = "y_score", tip: str = "") -> Fl
         scores = _to_numbers(scores, name)
     scores = np.ascontiguousarray(scores)
     if not lie_in_unit_interval(scores):
-        bad = ~((scores >= -ROUNDING) & (scores <= 1 + ROUNDING))
+        bad = ~((scores >= -SCORE_ROUNDING) & (scores <= 1 + SCORE_ROUNDING))
         if bad.any():
             row = int(bad.argmax())
             percentages = ((scores >= 0) & (scores <= 100)).all()

@@ -169,7 +169,7 @@ def load_berkeley_admissions(
     rows = outcomes.loc[outcomes.index.repeat(outcomes["applicants"])]
     table = rows[["department", "sex", "admitted"]].reset_index(drop=True)
     dataset = as_dataset(
-        with_categories(table.astype({"admitted": "int64"})),
+        make_categorical(table.astype({"admitted": "int64"})),
         target="admitted",
         sensitive_features=["sex"],
         descr=read_description("berkeley_admissions"),
@@ -282,7 +282,7 @@ def fetch_adult(
     table = table.assign(
         income=table[ADULT_TARGET].astype(str).str.strip().str.rstrip(".")
     )
-    table = with_categories(table)
+    table = make_categorical(table)
     return as_dataset(
         table.drop(columns=split),
         target=ADULT_TARGET,
@@ -406,7 +406,7 @@ def fetch_bank_marketing(
         edition, table = "additional", read_table(directory, BANK_FILENAME, advice)
         table = require_columns(table, BANK_ADDITIONAL_COLUMNS, BANK_FILENAME)
     return as_dataset(
-        with_categories(table),
+        make_categorical(table),
         target=BANK_TARGET,
         sensitive_features=BANK_SENSITIVE_FEATURES,
         descr=read_description(f"bank_marketing_{edition}"),
@@ -536,7 +536,7 @@ def fetch_oulad(
             f"{OULAD_FILENAMES[course]!r} not found: neither data_home nor the "
             f"environment variable SKFAIR_DATA names a directory. {OULAD_ADVICE}"
         )
-    table = with_categories(
+    table = make_categorical(
         read_table(directory, OULAD_FILENAMES[course], OULAD_ADVICE)
     )
     extras: dict[str, Any] = {}
@@ -630,7 +630,7 @@ def optional_columns(table: pd.DataFrame, columns: Sequence[str]) -> list[str]:
     return [name for name in columns if name in table.columns]
 
 
-def with_categories(table: pd.DataFrame) -> pd.DataFrame:
+def make_categorical(table: pd.DataFrame) -> pd.DataFrame:
     """Make every text column categorical, with the same spelling for all sources.
 
     Surrounding blanks are removed, ``"?"`` becomes missing, categories are sorted. A

@@ -19,7 +19,12 @@ from numpy.typing import NDArray
 from skfair._utils._arrays import Floats, Integers
 from skfair._utils._columns import floats_in, open_frame
 from skfair._utils._text import listed, shown
-from skfair._utils._validation import LARGEST_WEIGHT, ROUNDING, SMALLEST_WEIGHT, Scale
+from skfair._utils._validation import (
+    LARGEST_WEIGHT,
+    SCORE_ROUNDING,
+    SMALLEST_WEIGHT,
+    Scale,
+)
 from skfair.groups import (
     Groups,
     check_hashable,
@@ -231,7 +236,7 @@ def _place_of(score: nw.Expr) -> nw.Expr:
 def _unless_score_is_faulty(key: nw.Expr, scale: Scale) -> nw.Expr:
     """Return the key of a row, or a negative number if its score is invalid."""
     score = nw.col("score")
-    low, high = -ROUNDING, 1 + ROUNDING
+    low, high = -SCORE_ROUNDING, 1 + SCORE_ROUNDING
     if scale == "rank":
         low, high = -sys.float_info.max, sys.float_info.max
     inside = (score >= low) & (score <= high)

@@ -84,7 +84,7 @@ def to_table(X: Any) -> Any:
 
 def fit_plain(estimator: Any, X: Any, rows: Rows, params: dict[str, Any]) -> Any:
     """Fit a clone of a classifier as it is."""
-    return clone(estimator).fit(X, rows.y_true, **_with_weights(params, rows))
+    return clone(estimator).fit(X, rows.y_true, **_add_weights(params, rows))
 
 
 def fit_penalised(
@@ -96,7 +96,7 @@ def fit_penalised(
     """
     base_rate = float(np.average(rows.y_true, weights=rows.weights))
     model = clone(estimator).set_params(objective=objective)
-    unweighted, params = params, _with_weights(params, rows)
+    unweighted, params = params, _add_weights(params, rows)
     if find_library(model) == "xgboost":
         if model.base_score is None:
             model.set_params(base_score=base_rate)
@@ -113,7 +113,7 @@ def fit_penalised(
         return fit_plain(estimator, X, rows, unweighted)
 
 
-def _with_weights(params: dict[str, Any], rows: Rows) -> dict[str, Any]:
+def _add_weights(params: dict[str, Any], rows: Rows) -> dict[str, Any]:
     """Return the parameters of `fit` with the weights of the rows, if there are any."""
     weighted = rows.weight is not None
     return params | ({"sample_weight": rows.weights} if weighted else {})
@@ -182,7 +182,7 @@ def group_probabilities(
     return _calibrate(probabilities, codes, rows.weight)
 
 
-def with_own_group(probabilities: Floats, codes: NDArray[np.integer]) -> Floats:
+def mix_own_group(probabilities: Floats, codes: NDArray[np.integer]) -> Floats:
     """Return mean of the probabilities and of the group itself, which counts a tenth.
 
     Those of strata, shape (n_samples, n_strata, n_groups), stay as they are; rows

@@ -325,7 +325,7 @@ class DiffMCDPClassifier(
             rows = replace(rows, weight=rows.weights / rows.weights.mean())
         sizes = features.shape[1], *layer_sizes(self.hidden_layer_sizes), 1
         first = initial_parameters(sizes, features.dtype, rng)
-        loss = loss.for_labels(rows.y_true, rows.weights)
+        loss = loss.scale_to_labels(rows.y_true, rows.weights)
         compares = bool(loss.strength and self.groups_)
         training, stopping, held_out = self._hold_out(rows, compares, rng)
         train_on = features[training], rows[training]
@@ -500,7 +500,11 @@ def train(
     validation: dict[int, float] = {}
     best = parameters
     # Where a gap is penalised, mini-batches have equally many rows of each cell.
-    cells = rows.cells if loss.strength else np.zeros(len(rows), dtype=np.intp)
+    cells = (
+        rows.stratum_group_codes
+        if loss.strength
+        else np.zeros(len(rows), dtype=np.intp)
+    )
     batches = mini_batches(cells, network.batch_size, rng)
     for step, (chosen, factors) in enumerate(islice(batches, network.max_iter), 1):
         record, gradients = batch_gradients(

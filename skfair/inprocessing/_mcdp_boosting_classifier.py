@@ -35,8 +35,8 @@ from skfair.inprocessing._boosting import (
     fit_plain,
     group_probabilities,
     joint_probabilities,
+    mix_own_group,
     to_table,
-    with_own_group,
 )
 from skfair.inprocessing._mcdp_objective import MCDPObjective
 from skfair.model_selection._folds import params_of_rows
@@ -395,7 +395,7 @@ class MCDPBoostingClassifier(
                 probabilities = fits(groups.codes)
             else:
                 probabilities = joint_probabilities(fits, groups, strata)
-            probabilities = with_own_group(probabilities, groups.codes)
+            probabilities = mix_own_group(probabilities, groups.codes)
         return MCDPObjective(
             groups,
             strength=self.strength,

@@ -161,7 +161,7 @@ or Groups, default=None
         checked = check_weights(sample_weight, n_samples)
         weights = np.ones(n_samples) if checked is None else checked.astype(np.float64)
         p = expit(log_odds)
-        loss = self._loss.for_labels(y, weights)
+        loss = self._loss.scale_to_labels(y, weights)
         penalty = self._update_mean(loss, log_odds, weights)
         # Where the penalty dominates, no tree moves log-odds by more than its rate.
         hessian = p * (1 - p)

@@ -95,7 +95,7 @@ default=None
     check_no_missing(rows.y_pred, "y")
     codes, labels = encode_column(rows.y_pred, "raise", None, "y")
     weights, absent = np.array(rows.weights), []
-    for stratum, positions in rows.by_stratum():
+    for stratum, positions in rows.split_by_stratum():
         table = np.zeros((rows.n_groups, len(labels)))
         cells = rows.groups.codes[positions], codes[positions]
         np.add.at(table, cells, weights[positions])

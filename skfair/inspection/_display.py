@@ -355,7 +355,7 @@ def stratum_of_largest(
         pairs = zip(strata, estimates, strict=True)
         why = reason or listed([f"{s.label!r} ({e.reason})" for s, e in pairs])
         raise ValueError(f"control_features leave nothing to compare: {why}.")
-    metric.told(metric.join_strata(strata, estimates))
+    metric.warn_of(metric.join_strata(strata, estimates))
     largest = strata[max(compared, key=lambda i: estimates[i].value)]
     assert table.strata is not None
     text = f"{CROSS.join(table.strata.names) or 'stratum'} {label_text(largest.label)}"

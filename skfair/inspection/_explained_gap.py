@@ -290,8 +290,8 @@ def explained_gap(
     )
     sets = _sets_of_columns(explained_by, len(rows))
     compared = METRICS[metric]()
-    value, lower, upper = compared.told(compared.estimate(rows)), math.nan, math.nan
-    counting = rows.that_count()
+    value, lower, upper = compared.warn_of(compared.estimate(rows)), math.nan, math.nan
+    counting = rows.counted_positions()
     rows, labels = rows[counting], rows.labels
     target = _position_of(population, labels)
     index = pd.Index(sets, name="explained_by")
@@ -317,7 +317,7 @@ def explained_gap(
             numbers = [math.nan] * 6
             if alike.effective_sizes.all():
                 weighted = replace(rows, weight=alike.weights)
-                remaining = compared.told(compared.estimate(weighted))
+                remaining = compared.warn_of(compared.estimate(weighted))
                 noise = noise_of([before, alike])
                 numbers = [
                     remaining,

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from skfair._utils._arrays import Floats
 from skfair._utils._validation import AnyScale
-from skfair.metrics._distributions import GapOfDistributions, with_fixed_ends
+from skfair.metrics._distributions import GapOfDistributions, comparisons_of_gaps
 from skfair.metrics._inputs import Multigroup
 from skfair.metrics._metric import evaluates
 from skfair.metrics._pairs import measured_gaps
@@ -78,7 +78,7 @@ class ABCC(GapOfDistributions):
             moments = mean_moments(statistic)
             above, further = noise_of_means(moments, sizes, shares, self.multigroup)
             below = plus(_area_noise(observed, self.multigroup), further)
-        return with_fixed_ends(gaps, above, below)
+        return comparisons_of_gaps(gaps, above, below)
 
 
 #: Scores at which the noise of the area between CDFs is evaluated.

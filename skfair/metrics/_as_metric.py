@@ -81,19 +81,19 @@ def as_metric(metric: Any, **options: Any) -> Metric:
     if isinstance(metric, UserMetric):
         return replace(metric, keywords={**metric.keywords, **options})
     if isinstance(metric, Metric):
-        return _with_options(type(metric), {**metric.options, **options})
+        return _make_metric(type(metric), {**metric.options, **options})
     if isinstance(metric, type) and issubclass(metric, Metric):
-        return _with_options(metric, options)
+        return _make_metric(metric, options)
     if isinstance(metric, str) and metric.removeprefix("neg_") in METRICS:
-        return _with_options(METRICS[metric.removeprefix("neg_")], options)
+        return _make_metric(METRICS[metric.removeprefix("neg_")], options)
     kind = getattr(metric, "metric", None)
     if kind is not None and kind.function is metric:
-        return _with_options(kind, options)
+        return _make_metric(kind, options)
     _check_function(metric)
     return UserMetric(own=metric, keywords=options, **_shared(kind))
 
 
-def _with_options(kind: type[Metric], options: dict[str, Any]) -> Metric:
+def _make_metric(kind: type[Metric], options: dict[str, Any]) -> Metric:
     """Make a metric of a class with options; refuse unknown options."""
     if options.pop("control_features", None) is not None:
         raise ValueError(

@@ -71,7 +71,7 @@ class Bands:
         assert self.cells.high is not None
         return self.cells.low[own], self.cells.high[own], self.weights[own]
 
-    def between(self, first: int, second: int | None) -> tuple[Gap, Gap]:
+    def difference(self, first: int, second: int | None) -> tuple[Gap, Gap]:
         """Return the least and largest difference of the CDFs of two groups.
 
         The CDF of a group is largest if all rows of a cell have the least score, and
@@ -122,7 +122,7 @@ def _largest_bounds(
 
     It is at least `lower`, the value of other pairs perhaps.
     """
-    ends = [band_bounds(*bands.between(*pair)) for pair in pairs]
+    ends = [band_bounds(*bands.difference(*pair)) for pair in pairs]
     lower = max([lower, *(low for low, _ in ends)])
     # By rounding an upper bound may be below.
     upper = max([lower, *(high for _, high in ends)])

@@ -22,8 +22,8 @@ from skfair.metrics._as_metric import METRICS, as_metric
 from skfair.metrics._metric import (
     Estimate,
     Metric,
-    in_stratum,
-    undefined,
+    take_stratum,
+    undefined_estimate,
 )
 from skfair.metrics._metric_bounds import bounds_of_bins
 from skfair.metrics._quantiles import UNDEFINED, Comparisons, Method
@@ -284,7 +284,7 @@ def _compare_strata(metric: Metric, method: Method, rows: Rows) -> Comparisons:
         return _compare_classes(metric, method, parts)
     strata, reason = metric.split(rows)
     compared = [
-        _compare_classes(metric, method, in_stratum(parts, stratum))
+        _compare_classes(metric, method, take_stratum(parts, stratum))
         if stratum.groups is not None and reason is None
         else UNDEFINED
         for stratum in strata
@@ -294,8 +294,8 @@ def _compare_strata(metric: Metric, method: Method, rows: Rows) -> Comparisons:
         Estimate(each.value, join_reasons(stratum.reason, each.reason), defined=defined)
         for stratum, each, defined in zip(strata, compared, found, strict=True)
     ]
-    told = metric.join_strata(strata, estimates)
-    told = told if reason is None else undefined(metric.name, reason)
+    estimate = metric.join_strata(strata, estimates)
+    estimate = estimate if reason is None else undefined_estimate(metric.name, reason)
     if not any(found):
         joined = UNDEFINED._replace(maximum=metric.largest)
     else:
@@ -303,7 +303,7 @@ def _compare_strata(metric: Metric, method: Method, rows: Rows) -> Comparisons:
         if metric.averages_strata:
             weights = [stratum.weight for stratum in compress(strata, found)]
         joined = join([*compress(compared, found)], weights)
-    return joined._replace(reason=told.reason, message=told.message)
+    return joined._replace(reason=estimate.reason, message=estimate.message)
 
 
 def _compare_classes(

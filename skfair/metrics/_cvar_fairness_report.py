@@ -223,7 +223,7 @@ default="selection_rate"
         metric = MaxGap()
         statistic = _sum_numbers(metric, quality, *rows)
     groups = find_gaps(statistic, group_weights)
-    metric.told(groups.estimate("cvar_fairness_report", 0.0))
+    metric.warn_of(groups.estimate("cvar_fairness_report", 0.0))
     return tabulate_groups(
         groups,
         alpha,
@@ -279,7 +279,7 @@ def tabulate_groups(
     if baseline is None and epsilon == 0 and are_outcomes(statistic):
         pvalues[compared] = exact_pvalues(statistic, compared, alternative)
     else:
-        both = means.of(compared), reference.of(compared)
+        both = means.take(compared), reference.take(compared)
         pvalues[compared] = pvalues_of_difference(*both, epsilon, alternative)
     if compared.any():
         adjusted[compared] = false_discovery_control(pvalues[compared])

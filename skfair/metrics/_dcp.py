@@ -314,7 +314,7 @@ class DCPResult(TableResult):
         statistic = metric.tabulate(*rows)
         refused = metric.refuse(statistic)
         if refused is not None:
-            metric.told(refused)
+            metric.warn_of(refused)
         defined = refused is None
         found: Any = metric.search(statistic, n_jobs, verbose, is_defined=defined)
         return cls(**vars(found))

@@ -209,10 +209,10 @@ class GapOfDistributions(MetricOfScores):
         def moved(level: float) -> Any:
             return self.largest * noise(level)
 
-        return with_fixed_ends(gaps, moved, moved)
+        return comparisons_of_gaps(gaps, moved, moved)
 
 
-def with_fixed_ends(
+def comparisons_of_gaps(
     gaps: MeasuredGaps, above: Quantiles, below: Quantiles
 ) -> Comparisons:
     """Return comparisons whose bounds are the values plus and minus fixed distances."""

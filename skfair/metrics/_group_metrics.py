@@ -18,7 +18,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import get_scorer, get_scorer_names
 
 from skfair._pictures._group_dots import GroupDotsDisplay
-from skfair._rows import Rows, check_clusters, with_people
+from skfair._rows import Rows, add_people, check_clusters
 from skfair._utils._arrays import Floats, Integers
 from skfair._utils._hints import did_you_mean
 from skfair._utils._results import TableResult
@@ -120,7 +120,7 @@ class GroupMetric(NamedTuple):
         of_sklearn = getattr(self.function, "__module__", "").startswith("sklearn.")
         return of_sklearn and self.takes("sample_weight")
 
-    def with_option(self, name: str, value: Any) -> GroupMetric:
+    def replace_option(self, name: str, value: Any) -> GroupMetric:
         """Set an option."""
         return self._replace(options={**self.options, name: value})
 
@@ -287,11 +287,11 @@ def _prepare_for_labels(
         return measure._replace(rate=None)  # whose error names other averages
     label = measure.options.get("pos_label", pos_label)
     positive = positive_class(classes, " and ".join(read), label)
-    measure = measure.with_option("pos_label", positive)
+    measure = measure.replace_option("pos_label", positive)
     if measure.function is sklearn.metrics.jaccard_score:
         return measure._replace(function=_jaccard)
     if measure.takes("zero_division"):
-        measure = measure.with_option("zero_division", np.nan)
+        measure = measure.replace_option("zero_division", np.nan)
     return measure
 
 
@@ -322,7 +322,9 @@ def _prepare_for_scores(
         measure = measure._replace(options=options, positive=positive)
         classes = [0, 1]
     return (
-        measure.with_option("labels", classes) if measure.takes("labels") else measure
+        measure.replace_option("labels", classes)
+        if measure.takes("labels")
+        else measure
     )
 
 
@@ -748,7 +750,7 @@ def _check_rows(
         columns["counts"] = people
     if clusters is not None:
         columns["clusters"] = check_clusters(clusters, groups, strata, counts)
-    counting = Rows(groups, strata, weight=weights).that_count()
+    counting = Rows(groups, strata, weight=weights).counted_positions()
     if people is not None:
         counting = counting[people[counting] > 0]
     columns = {name: column[counting] for name, column in columns.items()}
@@ -762,7 +764,7 @@ def _sizes_of(groups: Groups, columns: Columns) -> Integers:
 
 #: Columns of the result's tables for one metric, each with an entry for each group and,
 #: last, for everyone.
-Numbers: TypeAlias = dict[str, NDArray[Any]]
+ResultColumns: TypeAlias = dict[str, NDArray[Any]]
 #: Value and interval, by disparity and multigroup.
 Disparities: TypeAlias = dict[_Disparity, tuple[float, float, float]]
 
@@ -774,7 +776,7 @@ def _measure_rate(
     level: float | None,
     *,
     pooled: bool,
-) -> tuple[Numbers, Disparities]:
+) -> tuple[ResultColumns, Disparities]:
     """Compute a proportion of each group, with intervals that keep their level."""
     rate, complement = RATES[str(measure.rate)]
     pos_label = measure.options.get("pos_label")
@@ -784,21 +786,21 @@ def _measure_rate(
     people = columns.get("sample_weight"), columns.get("counts")
     cluster = columns.get("clusters")
     table = Rows(groups, y_pred=outcomes.astype(np.float64), cluster=cluster)
-    table = with_people(table, *people)
+    table = add_people(table, *people)
     statistic = (table if mask is None else table[mask]).grouped()
-    counts, totals = _and_all(statistic.counts), _and_all(statistic.totals)
+    counts, totals = _append_sum(statistic.counts), _append_sum(statistic.totals)
     enough = counts >= max(groups.min_group_size, 1)
     rates, lower, upper = np.full((3, len(counts)), np.nan)
-    rates[enough] = (_and_all(statistic.sums) / np.maximum(totals, 1e-300))[enough]
+    rates[enough] = (_append_sum(statistic.sums) / np.maximum(totals, 1e-300))[enough]
     ends_of = None
     if level is not None:
-        squares = _and_all(statistic.squares_of_people)[enough]
+        squares = _append_sum(statistic.squares_of_people)[enough]
         sizes = totals[enough].astype(float) ** 2 / squares
         lower[enough], upper[enough] = clopper_pearson(
             rates[enough] * sizes, sizes, (1 - level) / 2
         )
         ends_of = partial(_interval_of_rates, statistic, level)
-    sizes = _and_all(_sizes_of(groups, columns)), counts
+    sizes = _append_sum(_sizes_of(groups, columns)), counts
     found = measure.name, groups, sizes, (rates, lower, upper), ends_of
     numbers, disparities = _measured(*found)
     if pooled:
@@ -835,7 +837,7 @@ def _measured(
     sizes: tuple[Integers, Integers],
     values: tuple[Floats, Floats, Floats],
     ends_of: Callable[[_Disparity, float], tuple[float, float]] | None,
-) -> tuple[Numbers, Disparities]:
+) -> tuple[ResultColumns, Disparities]:
     """Name the values of groups and their ends, and compute disparities with theirs.
 
     `sizes` are the people of each group, and those who count.
@@ -851,7 +853,7 @@ def _measured(
     return columns | dict(zip(_NUMBERS, values, strict=True)), disparities
 
 
-def _and_all(values: NDArray[Any]) -> NDArray[Any]:
+def _append_sum(values: NDArray[Any]) -> NDArray[Any]:
     """Append the sum of all groups to their values."""
     return np.append(values, values.sum())
 
@@ -910,12 +912,12 @@ def _measure_any(
     groups: Groups,
     level: float,
     draws: Floats | None,
-) -> tuple[Numbers, Disparities]:
+) -> tuple[ResultColumns, Disparities]:
     """Compute any metric of each group, with bootstrap intervals.
 
     `draws` are its values on resamples, of shape (n_resamples, n_groups + 1).
     """
-    n = _and_all(_sizes_of(groups, columns))
+    n = _append_sum(_sizes_of(groups, columns))
     values = _evaluate_by_group(measure, columns, groups)
     values[(n < groups.min_group_size) | np.isinf(values)] = np.nan
     defined, ends_of = ~np.isnan(values), None
@@ -1097,7 +1099,7 @@ def _rows_by_stratum(
     groups: Groups, strata: Groups | None
 ) -> Iterator[tuple[Hashable, Groups, Any]]:
     """Yield the label, the groups and the rows of each stratum, or of everyone."""
-    for label, rows in Rows(groups, strata).by_stratum():
+    for label, rows in Rows(groups, strata).split_by_stratum():
         if strata is None:
             yield label, groups, rows
         elif len(rows):
@@ -1106,7 +1108,7 @@ def _rows_by_stratum(
 
 
 def _tables(
-    parts: list[tuple[str, Hashable, tuple[Hashable, ...], Numbers, Disparities]],
+    parts: list[tuple[str, Hashable, tuple[Hashable, ...], ResultColumns, Disparities]],
     groups: Groups,
     strata: Groups | None,
 ) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 
-from skfair._rows import Rows, with_people
+from skfair._rows import Rows, add_people
 from skfair._utils._arrays import Bools, Floats
 from skfair._utils._text import shown
 from skfair._utils._validation import (
@@ -194,7 +194,7 @@ def impact_ratios(
         check_y_true(y_true, y_pred, name="y_pred")
         predicted = as_array(y_pred, "y_pred")
         everyone = Groups(np.zeros(len(predicted), np.int8), (None,))
-        rows = with_people(Rows(everyone, y_pred=predicted), **people)
+        rows = add_people(Rows(everyone, y_pred=predicted), **people)
         outcomes = are_selected(predicted, rate, pos_label, rows.mass)
         attributes = _count_by_attribute(outcomes, sensitive_features, people)
     tables = [tabulate_ratios(*attribute, min_share, level) for attribute in attributes]
@@ -263,7 +263,7 @@ def _count_outcomes(
 ) -> Attribute:
     """Add up the outcomes of each group, and count the people without one."""
     groups = resolve_groups(groups, n_samples=len(outcomes))
-    rows = with_people(Rows(groups, y_pred=outcomes.astype(np.float64)), **people)
+    rows = add_people(Rows(groups, y_pred=outcomes.astype(np.float64)), **people)
     statistic = rows.grouped()
     unknown = (groups.codes < 0) & (rows.weights > 0)
     return name, statistic, rows[unknown].n_people
@@ -291,7 +291,7 @@ def _margin(statistic: Rows, values: Sequence[Any]) -> Rows:
     labels = tuple(sort_labels(dict.fromkeys(values)))
     codes = positions_in(labels, tuple(values))[statistic.groups.codes]
     groups = replace(statistic.groups, codes=codes, labels=labels, names=())
-    return statistic.with_groups(groups)
+    return statistic.replace_groups(groups)
 
 
 def tabulate_ratios(

@@ -39,7 +39,7 @@ from skfair.metrics._madd_bins import (
     stable_interval,
 )
 from skfair.metrics._madd_noise import compare_bins, compare_stable
-from skfair.metrics._metric import evaluates, in_stratum, undefined
+from skfair.metrics._metric import evaluates, take_stratum, undefined_estimate
 from skfair.metrics._pairs import (
     Located,
     PairGaps,
@@ -293,7 +293,7 @@ class MADDCurve(CurveOfScores):
         check_integer("n_bandwidths", self.n_bandwidths, 1)
 
     @property
-    def undefined(self) -> tuple[Floats, Floats]:
+    def undefined_value(self) -> tuple[Floats, Floats]:
         """Curve where groups cannot be compared."""
         bandwidths = bandwidths_to_one(self.n_bandwidths).copy()
         return bandwidths, np.full(self.n_bandwidths, np.nan)
@@ -579,20 +579,20 @@ default=None
         statistic = metric.count(metric.check(table))
         reason, advice = metric.why_undefined(statistic)
         if reason:
-            metric.told(undefined(name, reason, advice))
+            metric.warn_of(undefined_estimate(name, reason, advice))
             return _undefined(n_bandwidths)
         return find_interval(metric, statistic, n_bandwidths, search)
     (part,), (strata, reason_of_all) = metric.parts(table), metric.split(table)
     estimates = [metric.estimate_stratum([part], stratum) for stratum in strata]
-    told = metric.join_strata(strata, estimates)
+    joined = metric.join_strata(strata, estimates)
     if reason_of_all is not None:
-        told = undefined(metric.name, reason_of_all)
-    metric.told(told)
-    if not told.defined:
+        joined = undefined_estimate(metric.name, reason_of_all)
+    metric.warn_of(joined)
+    if not joined.defined:
         return _undefined(n_bandwidths)
     results = {
         stratum.label: find_interval(
-            metric, metric.count(in_stratum([part], stratum)[0]), n_bandwidths, search
+            metric, metric.count(take_stratum([part], stratum)[0]), n_bandwidths, search
         )
         for stratum, estimate in zip(strata, estimates, strict=True)
         if estimate.defined

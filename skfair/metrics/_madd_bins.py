@@ -123,7 +123,7 @@ def gap_curves(
     dtype: Any = small if exact else float
 
     @lru_cache(maxsize=_MAX_KEPT)
-    def in_bins(group: int | None) -> NDArray[Any]:
+    def bin_weights(group: int | None) -> NDArray[Any]:
         """Return weights of a group in all bins, or its shares if inexact."""
         scores, weights = statistic.select_group(group)
         heights = np.append(0, np.cumsum(weights)).astype(dtype)
@@ -136,8 +136,8 @@ def gap_curves(
         first, second = pair
         ours, theirs = totals[first], everything if second is None else totals[second]
         up, down = (dtype(theirs), dtype(ours)) if exact else (1, 1)
-        np.multiply(in_bins(first), up, out=changes)
-        np.multiply(in_bins(second), down, out=lowered)
+        np.multiply(bin_weights(first), up, out=changes)
+        np.multiply(bin_weights(second), down, out=lowered)
         np.subtract(changes, lowered, out=changes)
         scale = float(up) * float(down)
         yield pair, sizes_of(pair), bin_distances(changes, edges, scale)

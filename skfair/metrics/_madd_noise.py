@@ -23,6 +23,7 @@ from skfair.metrics._quantiles import (
     Comparisons,
     Method,
     Observed,
+    comparisons_of_values,
     contrast,
     differences,
     distribution_free,
@@ -33,7 +34,6 @@ from skfair.metrics._quantiles import (
     pairs_of_variances,
     shares_of_groups,
     supremum,
-    with_values,
 )
 
 #: Ratios of a true value to its noise at which the observed mean is tabulated.
@@ -72,7 +72,7 @@ def compare_bins(
         roots = np.sqrt((n_bins - 1) / sizes)
         return contrast(roots, shares, multigroup, power=1) + 2 * noise_of_mean(level)
 
-    return with_values(value, histograms["values"], free_above, free_below)
+    return comparisons_of_values(value, histograms["values"], free_above, free_below)
 
 
 #: Numbers of the histograms of all comparisons, by name; means over bandwidths where
@@ -135,14 +135,14 @@ def cdfs_at(groups: Sequence[Any]) -> Callable[[Floats], Floats]:
         for scores, weights in groups
     ]
 
-    def at(points: Floats) -> Floats:
+    def evaluate_cdfs(points: Floats) -> Floats:
         below = [
             sums[np.searchsorted(scores, points, side="right")] / sums[-1]
             for scores, sums in cdfs
         ]
         return np.array(below)
 
-    return at
+    return evaluate_cdfs
 
 
 def lower_differences(gaps: Floats, deviations: Floats) -> tuple[Floats, Floats]:

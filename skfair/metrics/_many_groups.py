@@ -24,14 +24,20 @@ from skfair._utils._arrays import Bools, Floats, quotients
 from skfair._utils._text import shown
 from skfair._utils._validation import check_flag, check_real
 from skfair._utils._warnings import warn_user
-from skfair.groups import map_labels, with_labels
+from skfair.groups import map_labels, relabel
 from skfair.metrics._inputs import (
     Quality,
     check_group_weights,
     check_quality,
     outcomes_of,
 )
-from skfair.metrics._metric import Estimate, Exchangeable, Metric, evaluates, undefined
+from skfair.metrics._metric import (
+    Estimate,
+    Exchangeable,
+    Metric,
+    evaluates,
+    undefined_estimate,
+)
 from skfair.metrics._quantiles import (
     UNDEFINED,
     Comparisons,
@@ -39,12 +45,12 @@ from skfair.metrics._quantiles import (
     Observed,
     Quantiles,
     compare_means,
+    comparisons_of_values,
     contrast,
     distribution_free,
     exact_distance,
     normal,
     variances_of_means,
-    with_values,
 )
 from skfair.metrics._strata import Multistratum
 from skfair.metrics._undefined import describe_left_out, why_none_compared
@@ -83,7 +89,7 @@ class GroupGaps:
         """Say why no groups are compared, or which are left out of a value."""
         if self.reason:
             reasons = [text for text in (self.reason, self.left_out) if text]
-            return undefined(name, "; ".join(reasons))
+            return undefined_estimate(name, "; ".join(reasons))
         if not self.left_out:
             return Estimate(value)
         return Estimate(
@@ -144,8 +150,8 @@ def weigh_groups(statistic: Rows, group_weights: GroupWeights) -> tuple[Rows, Fl
         labels = set(statistic.labels)
         more = tuple(label for label in by_label if label not in labels)
         if more:
-            groups = with_labels(statistic.groups, (*statistic.labels, *more))
-            statistic = statistic.with_groups(groups)
+            groups = relabel(statistic.groups, (*statistic.labels, *more))
+            statistic = statistic.replace_groups(groups)
         group_weights = [by_label[label] for label in statistic.labels]
     return statistic, check_group_weights(group_weights, statistic.labels)
 
@@ -210,14 +216,14 @@ class MaxGap(DistanceFromAverage):
     def noise(self, observed: Observed, method: Method) -> Comparisons:
         """Bound the noise of each group's distance from the average."""
         groups = find_gaps(observed.statistic, self.group_weights)
-        told = groups.estimate(self.name, 0.0)
+        estimate = groups.estimate(self.name, 0.0)
         if not groups.defined:
-            return UNDEFINED._replace(reason=told.reason, message=told.message)
+            return UNDEFINED._replace(reason=estimate.reason, message=estimate.message)
         value = self.summarise(groups)
         rates, sizes, weights = compared_rates(groups, observed)
         moments = rates, rates
         comparisons = compare_means(value, moments, sizes, weights, "pooled", method)
-        return comparisons._replace(reason=told.reason, message=told.message)
+        return comparisons._replace(reason=estimate.reason, message=estimate.message)
 
 
 @evaluates(MaxGap)
@@ -329,7 +335,7 @@ default=None
 
 
 #: Sums of weights may exceed the capacity by this: they round, and sum to one.
-_ROUNDING = 1e-12
+_CAPACITY_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -375,9 +381,9 @@ class CVaRFairness(DistanceFromAverage):
         rates.
         """
         groups, alpha = find_gaps(observed.statistic, self.group_weights), self.alpha
-        told = groups.estimate(self.name, 0.0)
+        estimate = groups.estimate(self.name, 0.0)
         if not groups.defined:
-            return UNDEFINED._replace(reason=told.reason, message=told.message)
+            return UNDEFINED._replace(reason=estimate.reason, message=estimate.message)
         rates, sizes, weights = compared_rates(groups, observed)
 
         def tail(values: Floats) -> float:
@@ -394,8 +400,10 @@ class CVaRFairness(DistanceFromAverage):
 
             above = below
         value = tail(groups.gaps[groups.compared])
-        comparisons = with_values(float(value), np.array([value]), above, below)
-        return comparisons._replace(reason=told.reason, message=told.message)
+        comparisons = comparisons_of_values(
+            float(value), np.array([value]), above, below
+        )
+        return comparisons._replace(reason=estimate.reason, message=estimate.message)
 
 
 @evaluates(CVaRFairness)
@@ -551,10 +559,12 @@ def tail_shares(
         before = np.append(0, np.cumsum(weights[order])[:-1])
         room = np.clip(capacity - before, 0, weights[order])
         # A room this small in the tail comes from rounding.
-        room[room <= _ROUNDING * capacity] = 0
+        room[room <= _CAPACITY_ROUNDING * capacity] = 0
         shares[order] = quotients(room, weights[order])
-    elif np.ptp(weights[weights > 0]) <= _ROUNDING * weights.max():
-        n_fitting = int((capacity + _ROUNDING) / weights.max() * (1 + _ROUNDING))
+    elif np.ptp(weights[weights > 0]) <= _CAPACITY_ROUNDING * weights.max():
+        n_fitting = int(
+            (capacity + _CAPACITY_ROUNDING) / weights.max() * (1 + _CAPACITY_ROUNDING)
+        )
         shares[order[weights[order] > 0][:n_fitting]] = 1
     else:
         shares[best_subset(gaps, weights, capacity)] = 1
@@ -571,14 +581,16 @@ def tail_mean(gaps: Floats, weights: Floats, shares: Floats, alpha: float) -> fl
 def best_subset(ratios: Floats, weights: Floats, capacity: float) -> Bools:
     """Return the subset within `capacity` that maximises ``weights @ ratios``."""
     taken = np.zeros(len(weights), dtype=bool)
-    items = np.flatnonzero((weights <= capacity + _ROUNDING) & (weights > 0))
+    items = np.flatnonzero((weights <= capacity + _CAPACITY_ROUNDING) & (weights > 0))
     items = items[ratios[items] > 0]
     if len(items):
         weights = weights[items] / capacity
         with silenced_output():
             found = milp(
                 -weights * ratios[items],
-                constraints=LinearConstraint(weights, ub=1.0 + _ROUNDING / capacity),
+                constraints=LinearConstraint(
+                    weights, ub=1.0 + _CAPACITY_ROUNDING / capacity
+                ),
                 integrality=np.ones(len(items)),
                 bounds=Bounds(0, 1),
                 options={"mip_rel_gap": 0},

@@ -18,7 +18,7 @@ from skfair.metrics._anytime import gap_variance, largest_gap_end, two_means
 from skfair.metrics._distributions import (
     CurveOfScores,
     GapOfDistributions,
-    with_fixed_ends,
+    comparisons_of_gaps,
 )
 from skfair.metrics._inputs import Multigroup
 from skfair.metrics._metric import evaluates
@@ -67,7 +67,7 @@ def sustained_gap(gap: Gap, epsilon: float = 0.0) -> float:
     return float(_sustained(gap.scores, np.abs(gap.signed), epsilon) / gap.scale)
 
 
-def _with_cdfs(statistic: Distributions, located: Located) -> Located:
+def _add_cdfs(statistic: Distributions, located: Located) -> Located:
     """Add the CDFs of both groups at the score."""
     first, second = (
         statistic._share_below(group, located.score) for group in located.pair
@@ -116,7 +116,7 @@ def _windows(scores: Floats, epsilon: float) -> tuple[Integers, Integers]:
     reach = scores + 2 * epsilon
     if scores[0] == 0:
         reach[0] = epsilon  # a window may be cut at 0
-    stops = np.searchsorted(scores, reach - 4 * ROUNDING, side="left")
+    stops = np.searchsorted(scores, reach - 4 * _LENGTH_ROUNDING, side="left")
     while True:
         inside = stops < len(scores)
         starts, stops = starts[inside], stops[inside]
@@ -186,13 +186,13 @@ class MCDP(GapOfDistributions):
         located = replace(self, method="exact").find_pair(statistic)
         if located.value == 0:
             score = float(statistic.scores[0])
-            return _with_cdfs(statistic, located._replace(score=score))
+            return _add_cdfs(statistic, located._replace(score=score))
         gap = gap_between(statistic, *located.pair)
         heights = np.abs(gap.signed) / gap.scale
         if epsilon == 0:
             score = float(gap.scores[heights.argmax()])
             located = located._replace(score=score, window=(score, score))
-            return _with_cdfs(statistic, located)
+            return _add_cdfs(statistic, located)
         window = _roomiest_window(gap.scores, heights >= located.value, epsilon)
         # Each window of the run has a score at which the gap is the value: otherwise
         # MCDP would be larger.
@@ -200,7 +200,7 @@ class MCDP(GapOfDistributions):
         pieces = np.arange(max(seen[0], 0), seen[1] + 1)
         nearest = pieces[np.abs(heights[pieces] - located.value).argmin()]
         score = max(float(gap.scores[nearest]), window[0])
-        return _with_cdfs(statistic, located._replace(score=score, window=window))
+        return _add_cdfs(statistic, located._replace(score=score, window=window))
 
     def check_method(self, method: Method) -> None:
         """Raise where the noise has no bounds by a method, with these options."""
@@ -231,7 +231,7 @@ class MCDP(GapOfDistributions):
             below = supremum(scale, sides=2)
         elif not at_one_score:
             above = below
-        moved = with_fixed_ends(gaps, above, below)
+        moved = comparisons_of_gaps(gaps, above, below)
         if method == "anytime" and at_one_score and multigroup == "pairwise":
             return moved._replace(low=_mixed_low(gaps, statistic, sizes))
         return moved
@@ -456,7 +456,7 @@ class MCDPCurve(CurveOfScores):
     name = "mcdp_curve"
 
     @property
-    def undefined(self) -> tuple[Floats, Floats]:
+    def undefined_value(self) -> tuple[Floats, Floats]:
         """Curve where groups cannot be compared."""
         return np.zeros(1), np.full(1, np.nan)
 
@@ -611,7 +611,7 @@ def _approximate(gap: Gap, epsilon: float, n_subdivisions: int) -> float:
     """Compute MCDP by algorithm 2 of the paper, on a grid of windows."""
     # Rounding must not add a point where epsilon / n_subdivisions divides 1. The window
     # at 0 has its last point, though, at 1 too.
-    n_points = math.ceil(n_subdivisions / epsilon * (1 - ROUNDING))
+    n_points = math.ceil(n_subdivisions / epsilon * (1 - _LENGTH_ROUNDING))
     n_points = max(n_points, n_subdivisions + 1)
     points = np.arange(n_points) * (epsilon / n_subdivisions)
     heights = np.append(0, np.abs(gap.signed))  # both CDFs are 0 below all scores
@@ -628,7 +628,7 @@ def _approximate(gap: Gap, epsilon: float, n_subdivisions: int) -> float:
 
 #: Lengths this close to a window's may be equal to it: scores and windows such as
 #: 0.8 - 0.6 against 2 * 0.1 carry a few units of rounding each.
-ROUNDING = 4 * 2.0**-53
+_LENGTH_ROUNDING = 4 * 2.0**-53
 #: Differences of decimal scores are decimal again to this many places.
 _DECIMALS = 15
 #: Pieces that are bounded together before single pieces are evaluated.
@@ -690,8 +690,8 @@ def _fits_window(
     halves = (scores[last] - scores[first]) / 2
     if len(first) and scores[first[0]] == 0:
         halves[0] = scores[last[0]]
-    fits = halves > epsilon + ROUNDING
-    close = (halves >= epsilon - ROUNDING) > fits
+    fits = halves > epsilon + _LENGTH_ROUNDING
+    close = (halves >= epsilon - _LENGTH_ROUNDING) > fits
     if close.any():  # seldom
         fits[close] = _remove_rounding(halves[close]) > epsilon
     return np.asarray(fits)
@@ -706,8 +706,8 @@ def _remove_rounding(halves: Floats) -> Floats:
     """
     decimal = np.round(halves, _DECIMALS)
     excess = halves - decimal
-    near = (excess >= 0) & (excess <= ROUNDING / 2) & (decimal > 0)
-    return np.where(near, decimal, halves - ROUNDING / 2)
+    near = (excess >= 0) & (excess <= _LENGTH_ROUNDING / 2) & (decimal > 0)
+    return np.where(near, decimal, halves - _LENGTH_ROUNDING / 2)
 
 
 def _ranges(first: Integers, last: Integers) -> Integers:

@@ -40,7 +40,7 @@ class Means(NamedTuple):
         """Numbers of shares."""
         return np.asarray(self.low + self.unit * share)
 
-    def of(self, groups: Bools) -> Means:
+    def take(self, groups: Bools) -> Means:
         """Means of some groups."""
         return self._replace(share=self.share[groups], rows=self.rows[groups])
 
@@ -124,7 +124,7 @@ def pvalues_of_difference(
     difference = first.value - second.value
     greater = _smallest_tails(first, second, difference - epsilon, side=0)
     less = _smallest_tails(first, second, -difference - epsilon, side=1)
-    return _of_alternative(greater, less, alternative)
+    return _choose_alternative(greater, less, alternative)
 
 
 def _smallest_tails(
@@ -132,7 +132,7 @@ def _smallest_tails(
 ) -> Floats:
     """Find the tail with which the distance to an end of the difference is `excess`."""
     tails, beyond = np.ones(len(excess)), excess > 0
-    means, excess = (first.of(beyond), second.of(beyond)), excess[beyond]
+    means, excess = (first.take(beyond), second.take(beyond)), excess[beyond]
     low, high = np.zeros(len(excess)), np.full(len(excess), _FURTHEST)
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
@@ -150,10 +150,12 @@ def exact_pvalues(statistic: Rows, tested: Bools, alternative: Alternative) -> F
     n_rows, n_hits, own = sizes.sum(), hits.sum(), (hits[tested], sizes[tested])
     less = hypergeom.cdf(own[0], n_rows, n_hits, own[1])
     greater = hypergeom.sf(own[0] - 1, n_rows, n_hits, own[1])
-    return np.asarray(np.clip(_of_alternative(greater, less, alternative), 0, 1))
+    return np.asarray(np.clip(_choose_alternative(greater, less, alternative), 0, 1))
 
 
-def _of_alternative(greater: Floats, less: Floats, alternative: Alternative) -> Floats:
+def _choose_alternative(
+    greater: Floats, less: Floats, alternative: Alternative
+) -> Floats:
     """Choose between p-values of one side, or double the smaller one."""
     if alternative == "two-sided":
         return np.asarray(np.minimum(2 * np.minimum(greater, less), 1))

@@ -87,7 +87,7 @@ class Estimate(NamedTuple):
     few: str = ""
 
 
-def undefined(
+def undefined_estimate(
     name: str, reason: str, advice: str = "", value: Any = math.nan
 ) -> Estimate:
     """Return the estimate of a metric whose groups cannot be compared."""
@@ -173,7 +173,7 @@ class Metric(ABC):
         return False
 
     @property
-    def undefined(self) -> Any:
+    def undefined_value(self) -> Any:
         """Value where groups cannot be compared."""
         return math.nan
 
@@ -260,7 +260,7 @@ class Metric(ABC):
         estimate = self.estimate(rows)
         if estimate.defined:
             self.advise(rows)
-        value: float = self.told(estimate)
+        value: float = self.warn_of(estimate)
         if estimate.few:
             few = f"{self.title} is {value:.3g}, decided by few rows: {estimate.few}."
             warn_user(few + advise_on_few_rows(rows.labels, rows.grouped().counts))
@@ -316,7 +316,7 @@ class Metric(ABC):
         check_shape(rows.y_pred, self.inputs[1])
         return self.count(self.check(rows))
 
-    def told(self, estimate: Estimate) -> Any:
+    def warn_of(self, estimate: Estimate) -> Any:
         """Warn of what an estimate leaves out, and return its value."""
         if estimate.message:
             warn_user(estimate.message, UndefinedMetricWarning)
@@ -328,7 +328,7 @@ class Metric(ABC):
         A function of the user's own is compared with its value for the groups as they
         are given.
         """
-        return self.told(self.estimate(rows))
+        return self.warn_of(self.estimate(rows))
 
     def estimate(self, rows: Rows) -> Estimate:
         """Find the largest value over strata, or their mean, of rows."""
@@ -337,7 +337,7 @@ class Metric(ABC):
             return self.estimate_classes(parts)
         strata, reason = self.split(rows)
         if reason is not None:
-            return undefined(self.name, reason, value=self.undefined)
+            return undefined_estimate(self.name, reason, value=self.undefined_value)
         estimates = [self.estimate_stratum(parts, stratum) for stratum in strata]
         return self.join_strata(strata, estimates)
 
@@ -358,8 +358,8 @@ class Metric(ABC):
     def estimate_stratum(self, parts: Sequence[Rows], stratum: Stratum) -> Estimate:
         """Find the largest value over classes in one stratum."""
         if stratum.groups is None:
-            return Estimate(self.undefined, stratum.reason, defined=False)
-        estimate = self.estimate_classes(in_stratum(parts, stratum))
+            return Estimate(self.undefined_value, stratum.reason, defined=False)
+        estimate = self.estimate_classes(take_stratum(parts, stratum))
         reason = join_reasons(stratum.reason, estimate.reason)
         return estimate._replace(reason=reason, message="")
 
@@ -381,7 +381,7 @@ class Metric(ABC):
         found = [pair for pair in pairs if pair[1].defined]
         text = describe_strata(reasons, undefined=not found)
         if not found:
-            return undefined(self.name, text, value=self.undefined)
+            return undefined_estimate(self.name, text, value=self.undefined_value)
         weights = [stratum.weight for stratum, _ in found]
         value = self.combine([estimate.value for _, estimate in found], weights)
         few = [
@@ -447,7 +447,7 @@ class Metric(ABC):
         reason, advice = self.why_undefined(statistic)
         if not reason:
             return None
-        return undefined(self.title, reason, advice, self.undefined)
+        return undefined_estimate(self.title, reason, advice, self.undefined_value)
 
     def pair_and_place(self, statistic: Any) -> tuple[Any, Any]:
         """Return labels of the groups that have the value, and where they have it."""
@@ -515,7 +515,7 @@ class MetricOfPairs(Metric):
         return pair, None if math.isnan(located.score) else located.score
 
 
-def in_stratum(parts: Sequence[Rows], stratum: Stratum) -> list[Rows]:
+def take_stratum(parts: Sequence[Rows], stratum: Stratum) -> list[Rows]:
     """Take the rows of a stratum, of groups that can be compared, from each part."""
     assert stratum.groups is not None
     return [

@@ -152,7 +152,7 @@ def bounds_of_bins(metric: Metric, histogram: Rows) -> MetricBounds:
     histogram = metric.check_bins(histogram)
     refused = metric.refuse(histogram)
     if refused is not None:
-        metric.told(refused)
+        metric.warn_of(refused)
         return MetricBounds(math.nan, math.nan)
     lower, upper = metric.bound(histogram)
     # By rounding an upper bound may be below.

@@ -136,9 +136,9 @@ class ChannelSearch:
         """Return the channel that ignores the true class; it needs no solver."""
         mean = self.weights @ self.predicted
         carried = self.true * explained_shares(mean, self.predicted)[:, None]
-        return self._with_loss(np.tile(mean, (self.true.shape[1], 1)), carried)
+        return self._add_loss(np.tile(mean, (self.true.shape[1], 1)), carried)
 
-    def _with_loss(self, channel: Floats, carried: Floats) -> Carried:
+    def _add_loss(self, channel: Floats, carried: Floats) -> Carried:
         """Return channel and mass with the share that is not carried."""
         loss = float(self.weights @ (self.true - carried).sum(axis=1))
         return max(loss, 0.0), channel, carried
@@ -192,7 +192,7 @@ class ChannelSearch:
         ratios = np.ones_like(arrives)
         np.divide(self.predicted, arrives, out=ratios, where=arrives > self.predicted)
         carried = carried * ratios.min(axis=1, keepdims=True)
-        return self._with_loss(channel, carried)
+        return self._add_loss(channel, carried)
 
     def _fitted(self, emphasis: Floats) -> Floats | None:
         """Return the channel whose predictions differ least from the published ones."""

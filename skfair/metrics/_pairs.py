@@ -204,7 +204,7 @@ _FEWEST_SCORES, _MOST_SCORES, _NUMBERS_AT_ONCE = 2**6, 2**9, 2**16
 #: Pairs up to which each is measured rather than bounded first.
 _FEW_PAIRS = 3
 #: More than the rounding of a difference of CDFs.
-_ROUNDING = 1e-12
+_CDF_ROUNDING = 1e-12
 
 
 def find_largest(bounds: Floats, value_of: Callable[[int], float]) -> tuple[float, int]:
@@ -298,7 +298,7 @@ def bound_gaps(
         part = slice(start, start + n_pairs)
         i, j = first[part], others[part]
         gaps = np.maximum(ends[i] - starts[j], ends[j] - starts[i])
-        bounds[part] = measure(np.minimum(gaps + _ROUNDING, 1))
+        bounds[part] = measure(np.minimum(gaps + _CDF_ROUNDING, 1))
     return bounds
 
 

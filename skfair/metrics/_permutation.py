@@ -18,13 +18,13 @@ from skfair._utils._results import Result
 from skfair._utils._text import shown
 from skfair._utils._validation import as_array, check_integer, check_no_missing
 from skfair._utils._warnings import warn_user
-from skfair.groups import encode_column, intersect, rows_by_code, with_labels
+from skfair.groups import encode_column, intersect, relabel, rows_by_code
 from skfair.metrics._as_metric import as_metric
 from skfair.metrics._inputs import rows_of_table
 from skfair.metrics._metric import Metric, MetricOfPairs
 from skfair.metrics._pairs import MAX_PAIRWISE, PairGaps
 from skfair.metrics._resampling import (
-    ROUNDING,
+    VALUE_ROUNDING,
     Reader,
     check_seed,
     evaluated,
@@ -300,7 +300,7 @@ def permute(
         **options,
     )
     if result.pvalue == 1:
-        _warn_if_constant(observed, result.null_distribution, ROUNDING * unit)
+        _warn_if_constant(observed, result.null_distribution, VALUE_ROUNDING * unit)
     return result
 
 
@@ -341,7 +341,7 @@ def tests_pairs(sample: Sample) -> bool:
     """Return whether permutations are ordered by the gaps of pairs of groups."""
     metric = sample.metric
     mean = sample.rows.strata is not None and metric.averages_strata
-    return isinstance(metric, MetricOfPairs) and not sample.anew and not mean
+    return isinstance(metric, MetricOfPairs) and not sample.resplits_strata and not mean
 
 
 class Compared:
@@ -380,12 +380,12 @@ class Compared:
             value = gaps.metric
             if value is None:
                 value = self.largest(gaps.values.ravel())
-            raw = self._to_standardise(gaps)
+            raw = self._select_gaps(gaps)
             largest.append(value)
             numbers.append(np.full(len(raw), np.nan) if np.isnan(value) else raw)
         return np.concatenate([[np.fmax.reduce(largest)], *numbers])
 
-    def _to_standardise(self, gaps: PairGaps) -> Floats:
+    def _select_gaps(self, gaps: PairGaps) -> Floats:
         """Return each gap, or the largest one of each cell in units of sizes."""
         if self.by_size:
             return np.asarray(np.fmax.reduce(gaps.scaled, axis=1))
@@ -479,7 +479,7 @@ class Order(NamedTuple):
         means, deviations = _moments(numbers)
         deviations[deviations <= _NO_DEVIATION * unit] = math.inf
         smallest = deviations.min(initial=math.inf)
-        rounding = ROUNDING * unit / smallest
+        rounding = VALUE_ROUNDING * unit / smallest
         standardised = (numbers - means) / deviations
         largest = np.fmax.reduce(standardised, axis=1)
         sums = np.nansum(standardised, axis=1)
@@ -533,7 +533,7 @@ def permuted_sample(sample: Sample, within: Any) -> tuple[Sample, list[Integers]
     if strata is not None:
         codes = strata.codes
         if any(np.ptp(codes[part]) for part in parts if len(part)):
-            sample = replace(sample, anew=True)
+            sample = replace(sample, resplits_strata=True)
     if rows.n is not None:
         return sample.dealt(parts)
     single = rows.cluster is None and len(sample.parts) == 1
@@ -545,7 +545,7 @@ def permuted_sample(sample: Sample, within: Any) -> tuple[Sample, list[Integers]
 def permuted_parts(within: Any, metric: Metric, rows: Rows) -> list[Integers]:
     """Return positions of the people among whom groups are permuted."""
     people, strata = rows.people, []
-    positions = people.that_count()
+    positions = people.counted_positions()
     if isinstance(within, str) and within == "auto":
         within = None
         if metric.exchangeable == "same true label":
@@ -670,7 +670,7 @@ def _values(sample: Sample, pairs: list[tuple[int, int]]) -> Floats:
     rows, labels = sample.rows, sample.rows.labels
     values = []
     for pair in pairs:
-        groups = with_labels(rows.groups, tuple(labels[i] for i in pair))
+        groups = relabel(rows.groups, tuple(labels[i] for i in pair))
         two = replace(rows, groups=groups)[groups.codes >= 0]
         values.append(sample.metric.estimate(two).value)
     return np.array(values)

@@ -33,7 +33,7 @@ from skfair.metrics._abcc import ABCC
 from skfair.metrics._as_metric import as_metric, changed_options
 from skfair.metrics._inputs import rows_of_table
 from skfair.metrics._mcdp import MCDP
-from skfair.metrics._metric import Metric, undefined
+from skfair.metrics._metric import Metric, undefined_estimate
 from skfair.metrics._pairs import Pair, compared_pairs
 from skfair.metrics._proxy_cells import (
     DenseCells,
@@ -149,12 +149,12 @@ def _largest_error(
         return np.asarray(np.maximum(np.maximum(up, down), 0) @ widths)
     if widths is not None:
         up, down = (
-            _with_bridges(errors_one_way, generator) for errors_one_way in (up, down)
+            _add_bridges(errors_one_way, generator) for errors_one_way in (up, down)
         )
     return np.asarray(np.maximum(up, down).max(axis=-1))
 
 
-def _with_bridges(errors: Floats, generator: Any) -> Floats:
+def _add_bridges(errors: Floats, generator: Any) -> Floats:
     """Draw the largest error between thresholds as that of a Brownian bridge."""
     steps = np.diff(errors, axis=-1, append=0)
     variance = np.mean(steps**2, axis=0)
@@ -902,7 +902,9 @@ def _warn_if_undefined(rows: ProxyRows) -> bool:
     elif absent:
         reason = f"the groups {absent} have the probability 0 in all rows"
     if reason is not None:
-        warn_user(undefined("The bound", reason).message, UndefinedMetricWarning)
+        warn_user(
+            undefined_estimate("The bound", reason).message, UndefinedMetricWarning
+        )
     return reason is not None
 
 

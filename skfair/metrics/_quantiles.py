@@ -135,7 +135,7 @@ class Comparisons(NamedTuple):
 UNDEFINED = Comparisons(math.nan, 1, lambda _: math.nan, lambda _: math.nan)
 
 
-def with_values(
+def comparisons_of_values(
     value: float,
     values: Floats,
     above: Quantiles,
@@ -479,7 +479,9 @@ def compare_means(
         return Comparisons(value, values.size, *ends)
     if method == "band":
         above, further = noise_of_means(moments, sizes, shares, multigroup)
-        return with_values(value, values, above, combine_signs(further, values))
+        return comparisons_of_values(
+            value, values, above, combine_signs(further, values)
+        )
     above, _ = distribution_free(sizes, shares, multigroup, method)
     # The noise has either sign.
-    return with_values(value, values, above, lambda level: above(level / 2))
+    return comparisons_of_values(value, values, above, lambda level: above(level / 2))

@@ -488,7 +488,7 @@ class EqualizedOdds(DifferenceOfNumbers):
         codes, n_classes = part.groups.codes, len(part.classes)
         cells = np.where(codes < 0, -1, codes * np.intp(n_classes) + part.y_true)
         labels = tuple(range(part.n_groups * n_classes))
-        sizes = part.with_groups(Groups(cells, labels)).effective_sizes
+        sizes = part.replace_groups(Groups(cells, labels)).effective_sizes
         return Observed(statistic, sizes.reshape(-1, n_classes))
 
     def condense(self, part: Rows) -> Rows:

@@ -29,7 +29,7 @@ from skfair.statistics._cells import round_to_edges
 #: Draws that one of several processes evaluates at once.
 _BLOCK = 8
 #: Values this close to the observed one count as equal: weighted sums round.
-ROUNDING = 1e-12
+VALUE_ROUNDING = 1e-12
 #: Least share of resamples with a value that an interval needs.
 ENOUGH = 0.5
 
@@ -132,7 +132,9 @@ def exact_pvalue(observed: float, null: Floats, unit: float = 1.0) -> float:
     """
     if math.isnan(observed):
         return math.nan
-    rounding = ROUNDING * max(abs(observed), unit) if math.isfinite(observed) else 0.0
+    rounding = (
+        VALUE_ROUNDING * max(abs(observed), unit) if math.isfinite(observed) else 0.0
+    )
     as_large = ~(null < observed - rounding)
     return float((1 + as_large.sum()) / (1 + len(null)))
 
@@ -356,11 +358,11 @@ def _warn_of_few_people(rows: Rows) -> None:
     """Warn of groups whose rows are those of few people, which are drawn whole."""
     if rows.cluster is None:
         return
-    people = rows.people[rows.people.that_count()]
+    people = rows.people[rows.people.counted_positions()]
     few = [
         f"{rows.labels[i]!r} has {n} people"
         + ("" if stratum is None else f" in stratum {stratum!r}")
-        for stratum, positions in people.by_stratum()
+        for stratum, positions in people.split_by_stratum()
         for i, n in enumerate(people[positions].counts.tolist())
         if 0 < n < FEW_ROWS
     ]

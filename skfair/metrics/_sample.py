@@ -12,7 +12,7 @@ import numpy as np
 
 from skfair._rows import Rows
 from skfair._utils._arrays import Integers
-from skfair.groups import Groups, with_labels
+from skfair.groups import Groups, relabel
 from skfair.metrics._metric import Metric
 
 
@@ -34,7 +34,7 @@ class Sample:
     rows: Rows
     parts: tuple[Part, ...]
     #: Whether the groups that are compared in each stratum are found anew in a draw.
-    anew: bool = False
+    resplits_strata: bool = False
 
     @classmethod
     def from_rows(cls, metric: Metric, rows: Rows) -> Self:
@@ -48,13 +48,13 @@ class Sample:
             pairs = zip(checked, classes, strict=True)
             parts = [Part(_prepare(metric, part), names=names) for part, names in pairs]
             return cls(metric, rows, tuple(parts))
-        counting, strata, parts = rows.that_count(), rows.strata.codes, []
+        counting, strata, parts = rows.counted_positions(), rows.strata.codes, []
         for code, stratum in enumerate(metric.split(rows)[0]):
             if stratum.groups is None:
                 continue
             # People of groups that are left out may be drawn into others.
             at = counting[strata[counting] == code]
-            groups = with_labels(rows.groups[at], stratum.groups.labels)
+            groups = relabel(rows.groups[at], stratum.groups.labels)
             for part, names in zip(checked, classes, strict=True):
                 own = replace(part[at], groups=groups, strata=None)
                 names = {"stratum": stratum.label} | names
@@ -81,7 +81,7 @@ class Sample:
     @property
     def value(self) -> float:
         """Value of the metric, nan where it is undefined in all strata."""
-        if self.anew:
+        if self.resplits_strata:
             return float(self.metric.estimate(self.rows).value)
         values: dict[Any, list[float]] = {}
         weights: dict[Any, float] = {}
@@ -122,12 +122,12 @@ class Sample:
     def _counting(self) -> tuple[Integers, Rows]:
         """Positions of the people that have a group, a stratum and a weight."""
         people = self.rows.people
-        positions = people.that_count()
+        positions = people.counted_positions()
         return positions, people[positions]
 
     def drawn_as(self, rows: Rows) -> Self:
         """Return the same parts in a draw of the rows."""
-        if self.anew:
+        if self.resplits_strata:
             return replace(self, rows=rows)
         parts = (
             part._replace(
@@ -142,7 +142,11 @@ class Sample:
 
         People who are alike are counted in cells where a metric needs one part of them.
         """
-        if len(self.parts) == 1 and self.metric.counts_alike and not self.anew:
+        if (
+            len(self.parts) == 1
+            and self.metric.counts_alike
+            and not self.resplits_strata
+        ):
             sample, lists = self.count_in_cells(within)
             if sample is not self:
                 return sample, lists
@@ -150,7 +154,7 @@ class Sample:
         n_groups = self.rows.n_groups
         of_groups = np.arange(n_groups)
         lists = [(at[:, np.newaxis] * n_groups + of_groups).ravel() for at in within]
-        return replace(sample, anew=self.anew), lists
+        return replace(sample, resplits_strata=self.resplits_strata), lists
 
     def count_in_cells(self, within: list[Integers]) -> tuple[Self, list[Integers]]:
         """Count people of the only part who are alike within lists of positions.
@@ -173,7 +177,7 @@ class Sample:
             cells = own.counted_if_few() if own.n is None else own.counted()
         if cells is None:
             return self, within
-        lists_of_cells = [at for _, at in cells.by_stratum() if len(at)]
+        lists_of_cells = [at for _, at in cells.split_by_stratum() if len(at)]
         cells = replace(cells, strata=None)
         parts = (part._replace(rows=cells),)
         return type(self)(self.metric, cells, parts), lists_of_cells

@@ -27,9 +27,9 @@ from skfair._utils._validation import count_rows
 from skfair.groups import (
     Selector,
     check_expected,
+    relabel_expected,
     resolve_groups,
     resolve_strata,
-    with_expected,
 )
 from skfair.metrics._as_metric import METRICS, UserMetric, as_metric
 from skfair.metrics._metric import Metric
@@ -262,7 +262,7 @@ class FairnessScorer(GroupScorer):
         # Each fold would warn of the same words.
         groups = resolve_groups(given, n_samples=n_samples, X=X, missing_values=())
         if self._groups is not None:
-            groups = with_expected(groups, self._groups)
+            groups = relabel_expected(groups, self._groups)
         options = {"sensitive_features": groups, "groups_as_given": given}
         if strata is None and self._control_features == "y_true":
             strata = y_true

@@ -22,8 +22,8 @@ from skfair._utils._validation import (
 )
 from skfair.groups import (
     Groups,
+    relabel,
     rows_by_code,
-    with_labels,
 )
 from skfair.metrics._undefined import comparable_groups, why_undefined
 
@@ -59,7 +59,7 @@ def split_strata(
     groups, strata = rows.groups, rows.strata
     assert strata is not None
     weights, smallest = rows.weights, max(strata.min_group_size, 1)
-    counting = rows.that_count()
+    counting = rows.counted_positions()
     positions = rows_by_code(strata.codes[counting], len(strata.labels))
     parts = []
     for label, at in zip(strata.labels, positions, strict=True):
@@ -72,7 +72,7 @@ def split_strata(
             few = f"it has {counted(n_rows, 'row')}, at least {smallest} needed"
             stratum = stratum._replace(groups=None, reason=few)
         elif not leaves_groups_out:
-            stratum = _with_comparable_groups(stratum)
+            stratum = _keep_comparable_groups(stratum)
         parts.append(stratum)
     if leaves_groups_out:
         return parts, None
@@ -80,7 +80,7 @@ def split_strata(
     return parts, why_undefined(groups.labels, sizes, groups.min_group_size)
 
 
-def _with_comparable_groups(stratum: Stratum) -> Stratum:
+def _keep_comparable_groups(stratum: Stratum) -> Stratum:
     """Leave out groups of a stratum that cannot be compared, and name them."""
     rows, groups = stratum.rows, stratum.groups
     assert groups is not None
@@ -90,7 +90,7 @@ def _with_comparable_groups(stratum: Stratum) -> Stratum:
     if len(comparable) and reason:
         enough = np.isin(groups.codes, comparable)
         labels = tuple(groups.labels[i] for i in comparable.tolist())
-        rows, groups = rows[enough], with_labels(groups[enough], labels)
+        rows, groups = rows[enough], relabel(groups[enough], labels)
     return stratum._replace(
         rows=rows, groups=groups if len(comparable) else None, reason=reason
     )

@@ -13,7 +13,7 @@ from skfair._utils._arrays import Floats, Integers
 
 #: More than the rounding of a difference of two shares, or of means of numbers in
 #: [0, 1].
-_ROUNDING = 1e-12
+_GAP_ROUNDING = 1e-12
 #: More than the rounding of the bound of such means.
 _ROUNDING_OF_BOUNDS = 1e-9
 
@@ -100,7 +100,7 @@ def search_subgroups(entries: Entries, min_size: int, n_best: int) -> list[Subgr
     stack = [Subgroup(0, (), everyone, n_rows, math.inf)]
     while stack:
         parent = stack.pop()
-        if len(best) == n_best and parent.bound < best[-1].value - _ROUNDING:
+        if len(best) == n_best and parent.bound < best[-1].value - _GAP_ROUNDING:
             continue
         first = parent.conditions[-1][0] + 1 if parent.conditions else 0
         children = []
@@ -270,7 +270,7 @@ def _bounds(
 
 def _keep(child: Subgroup, best: list[Subgroup], n_best: int) -> None:
     """Put a subgroup in its place among the best, once for the same rows."""
-    if len(best) == n_best and child.value < best[-1].value - _ROUNDING:
+    if len(best) == n_best and child.value < best[-1].value - _GAP_ROUNDING:
         return
 
     def length(subgroup: Subgroup) -> tuple[int, tuple[tuple[int, int], ...]]:

@@ -32,8 +32,8 @@ from skfair._utils._warnings import warn_if_reordered, warn_user
 from skfair.groups import (
     Groups,
     columns_of,
+    cut_into_ranges,
     encode_column,
-    into_ranges,
     resolve_strata,
 )
 from skfair.metrics._inputs import (
@@ -42,7 +42,7 @@ from skfair.metrics._inputs import (
     numbers_of,
     outcomes_of,
 )
-from skfair.metrics._metric import undefined
+from skfair.metrics._metric import undefined_estimate
 from skfair.metrics._resampling import check_seed, exact_pvalue
 from skfair.metrics._strata import split_strata
 from skfair.metrics._subgroup_search import (
@@ -292,7 +292,7 @@ default=None
     ]
     subgroups = sorted(subgroups, key=lambda pair: -pair[1].value)[:n_subgroups]
     result = _result(subgroups, entries, columns, null, compared)
-    return result if control_features is None else _with_strata(result, subgroups)
+    return result if control_features is None else _add_strata(result, subgroups)
 
 
 def _warn_of_strata(
@@ -301,18 +301,20 @@ def _warn_of_strata(
     """Warn of strata without subgroups, or that there is no subgroup at all."""
     found = any(best.values())
     if None in best:  # all rows, without strata
-        text = "" if found else undefined("worst_subgroup", reasons[None]).message
+        text = (
+            "" if found else undefined_estimate("worst_subgroup", reasons[None]).message
+        )
     else:
         text = describe_strata(reasons, undefined=not found)
         if not found:
-            text = undefined("worst_subgroup", text).message
+            text = undefined_estimate("worst_subgroup", text).message
         elif text:
             text = f"worst_subgroup {text}."
     if text:
         warn_user(text, UndefinedMetricWarning)
 
 
-def _with_strata(
+def _add_strata(
     result: WorstSubgroupResult, subgroups: list[tuple[Hashable, Subgroup]]
 ) -> WorstSubgroupResult:
     """Add the stratum of each subgroup to the table."""
@@ -435,7 +437,7 @@ def _column(name: Any, column: Any, edges: Any) -> Column:
     shown = name if isinstance(name, str) else f"column {name}"
     if edges is not None:
         name_ranges = partial(_write_ranges, shown)
-        column = into_ranges(column, edges, f" of {shown!r}", name_ranges)
+        column = cut_into_ranges(column, edges, f" of {shown!r}", name_ranges)
         codes, labels = encode_column(column, "raise", str(name))
         return shown, codes, labels, tuple(map(str, labels))
     codes, labels = encode_column(column, "raise", str(name))

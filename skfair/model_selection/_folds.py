@@ -390,7 +390,7 @@ def hold_out(
     cell. Errors call the share by its `name`.
     """
     weighted = np.flatnonzero(rows.weights)
-    cells = rows.cells[weighted]
+    cells = rows.stratum_group_codes[weighted]
     y = rows.y_true[weighted]
     n_samples = len(weighted)
     n_held_out = int(np.ceil(validation_fraction * n_samples))

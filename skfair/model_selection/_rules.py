@@ -30,7 +30,7 @@ CVResults: TypeAlias = Mapping[str, Any] | pd.DataFrame
 #: How the columns of means and standard deviations over folds begin.
 _MEAN, _STD = "mean_test_", "std_test_"
 #: Scores that differ by no more are equal: means over folds carry rounding.
-ROUNDING = 1e-12
+_MEAN_ROUNDING = 1e-12
 #: Largest share of the best performance that may be lost: who asks for more means the
 #: share that is kept.
 MOST_LOST = 0.5
@@ -384,13 +384,13 @@ class BestUnder(Rule):
     def _choose(self, cv_results: CVResults, means: pd.DataFrame) -> int:
         scores = compared_means(cv_results, self.performance, *fairness_names(self))
         largest = scores[fairness_names(self)].max()
-        if (largest > ROUNDING).any():
+        if (largest > _MEAN_ROUNDING).any():
             name = largest.idxmax()
             raise ValueError(
                 f"fairness={name!r} must be a negated disparity, at most 0, got a "
                 f"score of {largest[name]:.6g}."
             )
-        within = means[means["fairness"] >= -ROUNDING]
+        within = means[means["fairness"] >= -_MEAN_ROUNDING]
         if len(within):
             return first_best(within, "performance", "fairness")
         fairest = first_best(means, "fairness", "performance")
@@ -571,7 +571,7 @@ class FairestWithin(Rule):
 
     def _choose(self, cv_results: CVResults, means: pd.DataFrame) -> int:
         least = self.min_performance(cv_results)
-        within = means[means["performance"] >= least - ROUNDING]
+        within = means[means["performance"] >= least - _MEAN_ROUNDING]
         if len(within):
             return first_best(within, "fairness", "performance")
         best = first_best(means, "performance", "fairness")

@@ -28,8 +28,8 @@ from skfair._utils._validation import (
 from skfair._utils._warnings import warn_user
 from skfair.groups import (
     python_label,
+    relabel,
     warn_of_look_alikes,
-    with_labels,
 )
 from skfair.metrics._as_metric import METRICS, as_metric, changed_options
 from skfair.metrics._confidence_interval import (
@@ -42,7 +42,7 @@ from skfair.metrics._confidence_interval import (
 )
 from skfair.metrics._madd import MADD
 from skfair.metrics._madd_bins import bins_of
-from skfair.metrics._metric import Metric, undefined
+from skfair.metrics._metric import Metric, undefined_estimate
 from skfair.metrics._quantiles import UNDEFINED, Comparisons, Method
 from skfair.metrics._undefined import (
     comparable_groups,
@@ -54,10 +54,10 @@ from skfair.statistics._cells import merge_cells
 from skfair.statistics._count_table import table_of
 from skfair.statistics._json import (
     MAX_WHOLE,
+    add_format,
     check_format,
     label_to_json,
     labels_from_json,
-    with_format,
 )
 
 _COLUMNS = ("n_rows", "value", "lower", "upper", "pvalue", "alarm", "n_groups")
@@ -486,7 +486,7 @@ class FairnessMonitor:
             "blocks": [[n_looks, _table_to_json(p)] for n_looks, p in self._blocks],
             "change": None if self._change is None else [*self._change],
         }
-        return with_format(type(self).__name__, state)
+        return add_format(type(self).__name__, state)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
@@ -583,7 +583,7 @@ class FairnessMonitor:
         if rows.strata is None:
             return table_of(self._metric.condense(checked))
         by_stratum = {}
-        for label, own in rows.by_stratum():
+        for label, own in rows.split_by_stratum():
             if not len(own):
                 continue
             part = replace(checked[own], strata=None)
@@ -758,7 +758,7 @@ class FairnessMonitor:
             for label, comparisons in found.items():
                 n_large = len(large[label])
                 share = n_large * (n_large - 1) * len(found) / n_all
-                found[label] = _with_share(comparisons, share)
+                found[label] = _assign_level_share(comparisons, share)
         known = len(every), len(parts), sum(map(_n_rates, parts.values())), smallest
         n_groups = sum(len(large[label]) for label in found)
         n_waiting = len(parts) * len(every) - sum(map(len, large.values()))
@@ -777,7 +777,7 @@ class FairnessMonitor:
         """Warn of the strata that are left out, or of groups in them."""
         text = describe_strata(reasons, undefined=not any_found)
         if not any_found:
-            return undefined(self._metric.name, text).message
+            return undefined_estimate(self._metric.name, text).message
         return f"{self._metric.name} {text}." if text else ""
 
     def _compare_large(
@@ -797,7 +797,7 @@ class FairnessMonitor:
             which = " of each true label"
             reason = f"{reason}, of the rarest true label"
         if not len(large):
-            message = undefined(name, reason).message
+            message = undefined_estimate(name, reason).message
             return UNDEFINED._replace(reason=reason, message=message)
         if not reason:
             return self._compare(table._rows, method)
@@ -814,7 +814,7 @@ class FairnessMonitor:
         """Return the disparity of cells that were kept, with bounds of the noise."""
         if min_group_size is not None:
             groups = replace(cells.groups, min_group_size=min_group_size)
-            cells = cells.with_groups(groups)
+            cells = cells.replace_groups(groups)
         observed = self._metric.observe(self._metric.reopen(cells))
         return self._metric.compare(observed, method)
 
@@ -931,11 +931,11 @@ def select_groups(table: CountTable, labels: Sequence[Hashable]) -> CountTable:
     """Return the table of some groups."""
     if tuple(labels) == table.labels:
         return table
-    groups = with_labels(table._rows.groups, tuple(labels))
-    return CountTable._wrap(table._rows.with_groups(groups).grouped())
+    groups = relabel(table._rows.groups, tuple(labels))
+    return CountTable._wrap(table._rows.replace_groups(groups).grouped())
 
 
-def _with_share(comparisons: Comparisons, share: float) -> Comparisons:
+def _assign_level_share(comparisons: Comparisons, share: float) -> Comparisons:
     """Return comparisons as one, with a share of the level that is split over them."""
     low, n_comparisons = comparisons.low, comparisons.n_comparisons
     return comparisons._replace(

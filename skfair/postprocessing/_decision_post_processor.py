@@ -41,7 +41,11 @@ from skfair._utils._warnings import warn_user
 from skfair.exceptions import MitigationWarning
 from skfair.groups import Selector, encode_groups, resolve_groups
 from skfair.model_selection._folds import Split, fit_to_rows
-from skfair.postprocessing._decision_rules import FEW_ROWS, Constraint, DecisionRules
+from skfair.postprocessing._decision_rules import (
+    FEW_HELD_OUT_ROWS,
+    Constraint,
+    DecisionRules,
+)
 
 _REMEDY = (
     "Look at path_, give more rows, or use a classifier whose probabilities differ "
@@ -539,7 +543,7 @@ def _keep_groups(
     ]
     nothing = "" if rules.kept.any() else " So no decision is changed."
     warn_user(
-        f"{type(mitigator).__name__}: groups of at most {FEW_ROWS} held-out "
+        f"{type(mitigator).__name__}: groups of at most {FEW_HELD_OUT_ROWS} held-out "
         f"rows{' of a class' * several} are left out of the difference, as their "
         f"rates are not known well enough: {listed(named)}.{nothing}",
         MitigationWarning,

@@ -43,7 +43,7 @@ _ROWS_BY_COEFFICIENT = 20
 #: Probabilities below this count as this in logarithms.
 _LEAST_PROBABILITY = 1e-6
 #: Groups of no more rows, or of a class whose errors are compared, are left out.
-FEW_ROWS = 30
+FEW_HELD_OUT_ROWS = 30
 #: Multipliers that judge a part of the rows are fitted to the other parts.
 _N_PARTS = 5
 #: A rule is chosen if its difference is below the limit by so many standard errors.
@@ -99,7 +99,7 @@ class DecisionRules:
         Return also the effective number of rows, by group and set of rows.
         """
         counts = self.effective_rows(rows)
-        few = (counts <= FEW_ROWS) & self.compared.any(axis=1)
+        few = (counts <= FEW_HELD_OUT_ROWS) & self.compared.any(axis=1)
         self.kept = ~few & self.compared.any(axis=1)
         self.kept &= self.kept.sum(axis=0) > 1
         return few, counts

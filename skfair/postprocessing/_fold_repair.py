@@ -362,7 +362,7 @@ def cells_to_repair(rows: Rows) -> NDArray[np.integer]:
     stratum hold for all rows.
     """
     several = rows.strata is not None and len(rows.strata.labels) > 1
-    return rows.cells if several else rows.groups.codes
+    return rows.stratum_group_codes if several else rows.groups.codes
 
 
 def _folds_have_ties(rows: Rows) -> bool:

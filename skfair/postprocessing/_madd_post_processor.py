@@ -799,7 +799,7 @@ def losses_by_stratum(rows: Rows, model: MADDPostProcessor) -> list[StratumLosse
         return [StratumLosses(rows, model)]
     single, parts = len(rows.strata.labels) == 1, []
     rows = replace(rows, groups=groups, strata=strata)
-    for _, own in rows.by_stratum():
+    for _, own in rows.split_by_stratum():
         part = rows.grouped() if single else rows[own]
         part = replace(part, groups=groups_to_compare(part.groups))
         parts.append(StratumLosses(part, model))

@@ -240,13 +240,17 @@ class _Stratum:
         return [_mean_range(after, groups) for groups in (self.steered, self.several)]
 
     def _gaps_after_halves(self, width: float) -> list[Floats]:
-        return [self._after(half, width) for half in self.halves or [self.all]]
+        return [
+            self._repaired_heights(half, width) for half in self.halves or [self.all]
+        ]
 
     def gap_of_all(self, width: float) -> float:
         """Return the gap that the repair of all rows leaves in steered groups."""
-        return _mean_range([self._after(self.all, width, self.all.own)], self.steered)
+        return _mean_range(
+            [self._repaired_heights(self.all, width, self.all.own)], self.steered
+        )
 
-    def _after(
+    def _repaired_heights(
         self,
         learnt: GroupCDFs,
         width: float,
@@ -272,7 +276,7 @@ class _Stratum:
             for group, cdf in enumerate(cdfs)
         ]
         points = thinned(np.unique(np.concatenate([cdf.scores for cdf in moved])))
-        return np.stack([cdf.at(points) for cdf in moved])
+        return np.stack([cdf.evaluate(points) for cdf in moved])
 
 
 def _mean_range(heights: list[Floats], groups: Bools) -> float:

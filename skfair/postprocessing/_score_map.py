@@ -284,7 +284,7 @@ def _baseline_map(
     if calibration.of_log_odds:
         scores = clip_scores(scores)
     order = np.argsort(scores, kind="stable")
-    order = order[rows.cells[order] >= 0]
+    order = order[rows.stratum_group_codes[order] >= 0]
     rows = replace(rows, y_pred=scores)[order]
     thresholds = _thresholds(rows)
     total = max(rows.weights.sum(), 1e-300)
@@ -302,7 +302,7 @@ def _ridge_and_allowances(rows: Rows) -> tuple[float, Floats]:
     the noise of a group in its place, groups of 20 to 150 rows kept gaps that new rows
     have, too (four tables).
     """
-    grouped = rows.cells >= 0
+    grouped = rows.stratum_group_codes >= 0
     codes, weights = rows.groups.codes[grouped], rows.weights[grouped]
     totals = np.bincount(codes, weights, rows.n_groups)
     squares = squares_by_group(codes, weights, rows.n_groups)
@@ -514,7 +514,7 @@ def _cells_of_alike(rows: Rows, q: Floats) -> Integers:
 
     Cells are halved at their mean of the q that varies most.
     """
-    kinds = np.unique(rows.cells, return_inverse=True)[1]
+    kinds = np.unique(rows.stratum_group_codes, return_inverse=True)[1]
     room = int(np.log2(_N_CELLS / (kinds.max() + 1)))
     halves, numbers = np.zeros(len(rows), dtype=np.intp), np.arange(len(rows))
     squares = q.T**2

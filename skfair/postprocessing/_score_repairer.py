@@ -66,7 +66,7 @@ _ROWS_OF_EVERYONE, MANY_ROWS_OF_GROUP = 20, 200
 #: Quantiles of everyone at which the CDF of a small group is mixed with theirs.
 _N_QUANTILES = 1000
 #: Changes of heights and scores below this are rounding.
-_ROUNDING = 1e-9
+_HEIGHT_ROUNDING = 1e-9
 #: Added to an error about scores outside [0, 1].
 _TAKES_ANY = " With scale='real' scores may be any finite numbers."
 #: Share of the largest gap by which a certified repair aims lower at least, if ties
@@ -486,7 +486,7 @@ CountTable
         every = zip(own, self.cdfs_, self.repaired_scores_, strict=True)
         for rows, cdf, repaired in every:
             places = np.searchsorted(repaired, points, "right")
-            heights.append(np.append(0.0, rows.at(cdf.scores))[places])
+            heights.append(np.append(0.0, rows.evaluate(cdf.scores))[places])
         return np.stack(heights)
 
     def _learn_strata(
@@ -1028,13 +1028,13 @@ class LinearCDF(NamedTuple):
         """Heights of the lower and the upper end of each step, one after the other."""
         return np.stack([self.low, self.high], axis=1).ravel()
 
-    def at(self, scores: Floats) -> Floats:
+    def evaluate(self, scores: Floats) -> Floats:
         """Return heights of the CDF at scores; at a knot, the upper end of the step."""
         return interpolate(scores, np.repeat(self.scores, 2), self.ends)
 
     def ends_at(self, scores: Floats, upper: NDArray[np.bool_]) -> Floats:
         """Return heights at scores, of the upper or lower end of a step."""
-        heights = self.at(scores)
+        heights = self.evaluate(scores)
         knots = np.searchsorted(self.scores, scores)
         lower = (self.scores[knots] == scores) & ~upper
         heights[lower] = self.low[knots[lower]]
@@ -1050,7 +1050,7 @@ class LinearCDF(NamedTuple):
         low, high = self.low[knots], self.high[knots]
         heights = (low + high) / 2 if draws is None else low + draws * (high - low)
         between = np.flatnonzero(self.scores[knots] != scores)
-        heights[between] = self.at(scores[between])
+        heights[between] = self.evaluate(scores[between])
         return heights
 
     def heights_at(self, learnt: LinearCDF, heights: Floats) -> Floats:
@@ -1083,7 +1083,7 @@ class LinearCDF(NamedTuple):
 
         `pooled` must have knots at all scores of `self`.
         """
-        high = self.at(pooled.scores)
+        high = self.evaluate(pooled.scores)
         low = high.copy()
         low[np.searchsorted(pooled.scores, self.scores)] = self.low
         return np.stack([low, high], axis=1).ravel()
@@ -1223,7 +1223,7 @@ class GroupCDFs(NamedTuple):
         """
         lowest, highest = self.range()
         gaps = highest - lowest
-        outside = np.flatnonzero(gaps - max_mcdp > _ROUNDING * gaps)
+        outside = np.flatnonzero(gaps - max_mcdp > _HEIGHT_ROUNDING * gaps)
         widths = np.full(len(gaps), np.inf)
         scores = np.repeat(self.pooled.scores, 2)
         n_parts = 1 + len(self.cdfs) * len(outside) // _MAX_HEIGHTS
@@ -1250,7 +1250,7 @@ class GroupCDFs(NamedTuple):
         # Scores that stay, such as those that rows share, stay to the last digit: they
         # may be thresholds.
         low, high = self.pooled.scores[[0, -1]]
-        rounding = _ROUNDING * np.minimum(scores - low, high - scores)
+        rounding = _HEIGHT_ROUNDING * np.minimum(scores - low, high - scores)
         stays = np.abs(mean - scores) <= rounding
         return lowest, np.where(stays, scores, mean)
 

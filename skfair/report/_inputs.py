@@ -31,7 +31,7 @@ from skfair._utils._response import (
     tip_for_unknown_columns,
 )
 from skfair._utils._validation import (
-    ROUNDING,
+    SCORE_ROUNDING,
     ParameterError,
     as_array,
     check_counts,
@@ -105,7 +105,7 @@ LEVEL = 0.05
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
+class ReportModel:
     """Scores and predicted classes, as positions in `Audit.classes`.
 
     Scores lie in [0, 1], unless the scale of the report is "rank" or "real". A decision
@@ -119,7 +119,7 @@ class Model:
     threshold: float | None
     decides: bool = True
 
-    def at(self, entries: Any) -> Model:
+    def take(self, entries: Any) -> ReportModel:
         """Return the model of some entries."""
         scores = None if self.y_score is None else self.y_score[entries]
         return replace(self, y_score=scores, y_pred=self.y_pred[entries])
@@ -137,7 +137,7 @@ class Audit:
     `notes` say what looks odd in the data.
     """
 
-    models: tuple[Model, ...]
+    models: tuple[ReportModel, ...]
     attributes: dict[str, Groups]
     rows: Rows
     options: Options
@@ -200,7 +200,7 @@ class Audit:
         sums = np.bincount(cells, self.entry_weights * values)
         return np.asarray(np.bincount(parts[first], sums**2))
 
-    def at(self, entries: Any, *models: Model) -> Audit:
+    def take(self, entries: Any, *models: ReportModel) -> Audit:
         """Restrict the audit to some entries and to models of these entries.
 
         The result has no attributes or strata.
@@ -228,7 +228,7 @@ class Audit:
         """Whether rows have weights of their own."""
         return self.rows.weight is not None
 
-    def errors_of(self, model: Model) -> Floats:
+    def errors_of(self, model: ReportModel) -> Floats:
         """Return the predicted minus true numbers."""
         return np.asarray(model.y_score - self.y_true)
 
@@ -436,14 +436,14 @@ def _make_models(
     rows: Rows,
     positions: Integers,
     options: Options,
-) -> tuple[Model, ...]:
+) -> tuple[ReportModel, ...]:
     """Combine scores and predicted classes of the rows that count, by name."""
     models = []
     for name in dict.fromkeys([*scores, *predicted]):
         own = scores[name][positions] if name in scores else None
         if name in predicted:
             labels = _recode(predicted[name], rows.classes)[positions]
-            models.append(Model(name, own, labels, threshold=None))
+            models.append(ReportModel(name, own, labels, threshold=None))
         else:
             models.append(_decide(name, own, rows.mass, options))
     return tuple(models)
@@ -451,14 +451,14 @@ def _make_models(
 
 def _decide(
     name: str, scores: Any, weights: NDArray[Any] | None, options: Options
-) -> Model:
+) -> ReportModel:
     """Return model that compares scores, or their ranks, with the threshold, if any."""
     if options.threshold is None:
         nobody = np.zeros(len(scores), np.intp)
-        return Model(name, scores, nobody, None, decides=False)
+        return ReportModel(name, scores, nobody, None, decides=False)
     ranks = mid_ranks(scores, weights) if options.scale == "rank" else scores
     selected = ranks >= options.threshold
-    return Model(name, scores, selected.astype(np.intp), options.threshold)
+    return ReportModel(name, scores, selected.astype(np.intp), options.threshold)
 
 
 def _recode(encoded: Encoded, classes: Classes) -> Integers:
@@ -842,7 +842,7 @@ def _count_rows(
     names = table.collect_schema().names()
     classes = [label for label in (columns["y_true"], predicted) if label is not None]
     if score is not None and predicted is None and options.scale == "probability":
-        least = options.threshold or -ROUNDING
+        least = options.threshold or -SCORE_ROUNDING
         added[_unused("decision", names)] = floats_in(table, score) >= least
     if weight is not None:
         weights = floats_in(table, weight)

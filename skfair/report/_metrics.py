@@ -15,8 +15,8 @@ from skfair._rows import Rows
 from skfair._utils._arrays import Floats, Integers
 from skfair._utils._text import (
     format_in_unit,
+    nan_to_none,
     number,
-    or_none,
     percent,
     points,
 )
@@ -47,7 +47,7 @@ from skfair.metrics._rates import ComparableOdds, DemographicParity
 from skfair.metrics._resampling import largest_size
 from skfair.report._inputs import (
     Audit,
-    Model,
+    ReportModel,
     comparison_of,
     large_groups,
     mid_ranks,
@@ -71,14 +71,14 @@ _MAX_WEIGHTS = 32
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
+class ReportSample:
     """Rows of one model and one attribute, and the metrics to compute.
 
     Metrics of scores read distributions, of calibration `Steps`, all others the rows.
     """
 
     audit: Audit
-    model: Model
+    model: ReportModel
     #: Name of the attribute, all of its groups, and those that are compared.
     attribute: str
     every: Groups
@@ -112,10 +112,10 @@ class Sample:
         """Whether there are two groups to compare."""
         return len(self.groups.labels) > 1
 
-    def at(self, entries: Integers) -> Sample:
+    def take(self, entries: Integers) -> ReportSample:
         """Return the sample of some rows, without groups that are too small."""
-        model = self.model.at(entries)
-        audit = self.audit.at(entries, model)
+        model = self.model.take(entries)
+        audit = self.audit.take(entries, model)
         every = self.groups[entries]
         groups = large_groups(every, audit.rows.n)
         return replace(self, model=model, audit=audit, every=every, groups=groups)
@@ -182,7 +182,7 @@ class Sample:
         of_groups = self.groups.codes.astype(np.intp)
         cells = np.where(of_groups < 0, -1, of_groups * n_codes + codes)
         labels = tuple(range(len(self.groups.labels) * n_codes))
-        return self.rows.with_groups(Groups(cells, labels)).effective_sizes
+        return self.rows.replace_groups(Groups(cells, labels)).effective_sizes
 
     def drawn_from(self, question: str) -> tuple[Rows, Rows]:
         """Return the rows whose groups are permuted, or cells where rows are many.
@@ -236,7 +236,7 @@ class Sample:
             each=np.tile(weights, n_cells) if self.audit.weighted else None,
             classes=self.audit.classes,
         )
-        rows = of_cells.with_numbers(numbers.reshape(shape))
+        rows = of_cells.replace_counts(numbers.reshape(shape))
         return rows, rows
 
     def _join_scores(self, question: str, n_weights: int) -> tuple[Floats, Integers]:
@@ -332,7 +332,7 @@ class Measure:
     #: Writes a value as its sentence does; percentage points are left out.
     unit: Callable[[float], str]
     #: Locates the value, where the specification does not.
-    find: Callable[[Sample], Located] | None = None
+    find: Callable[[ReportSample], Located] | None = None
     #: Writes the figure of a group.
     format_group: Callable[[float], str] = percent
     #: Order in which metrics are taken for the answer to their question; None is never.
@@ -372,18 +372,18 @@ class Measure:
         """Write a value with its unit."""
         return f"{self.unit(value)} points" if self.unit is points else self.unit(value)
 
-    def options_of(self, sample: Sample) -> dict[str, Any]:
+    def options_of(self, sample: ReportSample) -> dict[str, Any]:
         """Return the options of the metric in a report."""
         options = {**PARAMETERS, "multigroup": sample.comparison}
         return {name: options[name] for name in self.options}
 
-    def metric_of(self, sample: Sample) -> Metric:
+    def metric_of(self, sample: ReportSample) -> Metric:
         """Return the metric with its options in a report."""
         scale = self.scales[sample.audit.options.scale]
         options = self.options_of(sample) | ({"scale": scale} if scale else {})
         return as_metric(self.metric, **options)
 
-    def drawn(self, sample: Sample) -> Metric:
+    def drawn(self, sample: ReportSample) -> Metric:
         """Return the metric of the statistic of a sample, or of draws of it."""
         options, audit, scale = self.options_of(sample), sample.audit, None
         if self.of_statistic is None and audit.compares_numbers:
@@ -394,7 +394,7 @@ class Measure:
             options["scale"] = scale
         return as_metric(self.of_statistic or self.metric, **options)
 
-    def located(self, sample: Sample) -> Located:
+    def located(self, sample: ReportSample) -> Located:
         """Return the value of the metric with its groups and its place."""
         if self.find is not None:
             return self.find(sample)
@@ -402,7 +402,7 @@ class Measure:
         assert isinstance(metric, MetricOfPairs)
         return metric.locate(sample.statistic_for(metric, self.question))
 
-    def unit_of(self, sample: Sample) -> float:
+    def unit_of(self, sample: ReportSample) -> float:
         """Return the size of numbers in the unit of the values, 1 without one."""
         if self.maximum is not None:
             return 1.0
@@ -422,7 +422,7 @@ class Measure:
         return f"{self.metric.__name__}({', '.join(arguments)})"
 
 
-def _locate_outlier(sample: Sample) -> Located:
+def _locate_outlier(sample: ReportSample) -> Located:
     """Locate the group that is furthest from the average group."""
     rates = sample.statistic("decisions").means
     average = float(rates.mean())
@@ -432,13 +432,13 @@ def _locate_outlier(sample: Sample) -> Located:
     return Located(value, (outlier, None), (float(rates[outlier]), average))
 
 
-def _locate_tail(sample: Sample) -> Located:
+def _locate_tail(sample: ReportSample) -> Located:
     """Return the value of CVaR fairness, which no pair of groups has."""
     metric = CVaRFairness(alpha=ALPHA)
     return Located(metric.find(sample.statistic("decisions")).value, (0, None))
 
 
-def _locate_baseline(sample: Sample) -> Located:
+def _locate_baseline(sample: ReportSample) -> Located:
     """Return the value of DCP, which no pair of groups has."""
     return Located(sample.baseline[0], (0, None))
 
@@ -457,17 +457,17 @@ def _difference_of_means(
 
 
 #: Rows of metrics of decisions, and of those of scores or of their ranks.
-_of_decisions = partial(Measure, question="decisions", unit=points)
+_decision_measure = partial(Measure, question="decisions", unit=points)
 _evaluate_scores = partial(Measure, question="scores", unit=points, scales=_OF_SCORES)
 
 _TABLE = (
-    _of_decisions(
+    _decision_measure(
         key="demographic_parity_difference",
         title="Difference of selection rates",
         metric=demographic_parity_difference,
         rank=1,
     ),
-    _of_decisions(
+    _decision_measure(
         key="max_gap",
         title="Largest gap to the average group",
         metric=max_gap,
@@ -475,7 +475,7 @@ _TABLE = (
         find=_locate_outlier,
         rank=2,
     ),
-    _of_decisions(
+    _decision_measure(
         key="cvar_fairness",
         title=f"CVaR fairness ({ALPHA:g})",
         metric=cvar_fairness,
@@ -633,21 +633,21 @@ def answer_to(question: str, values: Mapping[str, float | None]) -> str | None:
     return next(defined, keys[0] if keys else None)
 
 
-def tested_keys(sample: Sample, located: Mapping[str, Located]) -> set[str]:
+def tested_keys(sample: ReportSample, located: Mapping[str, Located]) -> set[str]:
     """Return the metrics that are tested: all that were named, or those that answer.
 
     They answer a question of the verdict, or that of calibration.
     """
     if sample.audit.options.metrics is not None:
         return {*located}
-    values = {key: or_none(gap.value) for key, gap in located.items()}
+    values = {key: nan_to_none(gap.value) for key, gap in located.items()}
     questions = {MEASURES[key].question for key in located}
     keys = {answer_to(question, values) for question in questions}
     return {key for key in keys if key is not None} | {"calibration_gap"}
 
 
 def keys_of(
-    audit: Audit, model: Model, groups: Groups | None = None
+    audit: Audit, model: ReportModel, groups: Groups | None = None
 ) -> tuple[str, ...]:
     """Return the requested metrics that can be computed for a model."""
     wanted, scale = named_metrics(audit), audit.options.scale
@@ -670,7 +670,7 @@ def keys_of(
     )
 
 
-def make_samples(audit: Audit) -> list[Sample]:
+def make_samples(audit: Audit) -> list[ReportSample]:
     """Combine each attribute with every model; raise if a metric is impossible."""
     _check_metrics(audit)
     samples = []
@@ -678,7 +678,7 @@ def make_samples(audit: Audit) -> list[Sample]:
         groups = large_groups(every, audit.rows.n)
         for model in audit.models:
             keys = keys_of(audit, model, groups)
-            samples.append(Sample(audit, model, name, every, groups, keys))
+            samples.append(ReportSample(audit, model, name, every, groups, keys))
     return samples
 
 
@@ -715,7 +715,7 @@ def _check_metrics(audit: Audit) -> None:
         )
 
 
-def locate_all(sample: Sample) -> dict[str, Located]:
+def locate_all(sample: ReportSample) -> dict[str, Located]:
     """Locate every metric on the rows as given; nan where there are no two groups."""
     if not sample.comparable:
         return dict.fromkeys(sample.keys, Located(math.nan, (0, None)))

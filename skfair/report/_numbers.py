@@ -29,7 +29,7 @@ from skfair._comparison import average_precision
 from skfair._rows import Rows
 from skfair._utils._arrays import Bools, Floats, Integers, quotients
 from skfair._utils._progress import Progress
-from skfair._utils._text import label_text, or_none
+from skfair._utils._text import label_text, nan_to_none
 from skfair.groups import keep_labels
 from skfair.metrics import PermutationTestResult
 from skfair.metrics._confidence_interval import join, lower_bound, upper_bound
@@ -46,26 +46,25 @@ from skfair.metrics._resampling import (
     read_each,
     value_of,
 )
-from skfair.metrics._sample import Part
-from skfair.metrics._sample import Sample as MetricSample
-from skfair.model_selection._model_comparison import Model as PairedModel
+from skfair.metrics._sample import Part, Sample
 from skfair.model_selection._model_comparison import (
+    Model,
     changes_by_a_row,
     gap_interval,
     loss_moments,
     worst_loss,
 )
-from skfair.report._inputs import LEVEL, Audit, Model, large_groups
-from skfair.report._metrics import MEASURES, Sample, count_outcomes, tested_keys
+from skfair.report._inputs import LEVEL, Audit, ReportModel, large_groups
+from skfair.report._metrics import MEASURES, ReportSample, count_outcomes, tested_keys
 
 #: DCP is computed again in each draw where its exact search, which enumerates
 #: vertices, takes milliseconds.
 _FEW_VERTICES = 1000
 
 #: Numbers of a metric by name; None where one is undefined.
-Numbers = dict[str, Any]
+NamedNumbers = dict[str, Any]
 #: Label and sample of a stratum.
-Stratum = tuple[Hashable, Sample]
+Stratum = tuple[Hashable, ReportSample]
 
 #: Entries of a row of a table of strata that are drawn.
 OF_TESTS = ("null_mean", "pvalue", "pair")
@@ -73,7 +72,7 @@ OF_TESTS = ("null_mean", "pvalue", "pair")
 #: pairs of groups, `null_mean` is that of the gap that decides the test: the first of
 #: `pairs`, which has all gaps beyond chance. `without_test` is the share of
 #: permutations in which the metric is undefined.
-NOTHING: Numbers = {
+NOTHING: NamedNumbers = {
     **dict.fromkeys(("lower", "upper", "certified")),
     **dict.fromkeys(("null_mean", "pvalue", "without_test")),
     "pairs": [],
@@ -125,7 +124,9 @@ def duration(seconds: float) -> str:
     return f"{seconds / 3600:.1f} h"
 
 
-def _drawn_keys(sample: Sample, located: Mapping[str, Located]) -> dict[str, list[str]]:
+def _drawn_keys(
+    sample: ReportSample, located: Mapping[str, Located]
+) -> dict[str, list[str]]:
     """Return the metrics, by question, that are computed in draws."""
     n_groups, n_classes = len(sample.groups.labels), len(sample.audit.classes) or 2
     n_vertices = comb(n_groups + n_classes - 2, n_classes - 1)
@@ -138,7 +139,7 @@ def _drawn_keys(sample: Sample, located: Mapping[str, Located]) -> dict[str, lis
 
 
 def _count_draws(
-    sample: Sample, located: Mapping[str, Located], keys: Mapping[str, list[str]]
+    sample: ReportSample, located: Mapping[str, Located], keys: Mapping[str, list[str]]
 ) -> int:
     """Count permutations of each question, and resamples."""
     options, tested = sample.audit.options, tested_keys(sample, located)
@@ -150,7 +151,9 @@ def _count_draws(
     return n_kinds * options.n_permutations + len(resampled) * options.n_resamples
 
 
-def _bounds(sample: Sample, located: Mapping[str, Located]) -> dict[str, Numbers]:
+def _bounds(
+    sample: ReportSample, located: Mapping[str, Located]
+) -> dict[str, NamedNumbers]:
     """Find the intervals of the metrics whose noise has a bound."""
     tail = (1 - sample.audit.options.confidence_level) / 2
     values = {key: gap.value for key, gap in located.items()}
@@ -167,7 +170,7 @@ def _bounds(sample: Sample, located: Mapping[str, Located]) -> dict[str, Numbers
 
 
 def gaps_beside_first(
-    sample: Sample, first: Sample, keys: Iterable[str]
+    sample: ReportSample, first: ReportSample, keys: Iterable[str]
 ) -> dict[str, tuple[float, float]]:
     """Return intervals of gaps minus the first model's, by metric.
 
@@ -196,7 +199,7 @@ def gaps_beside_first(
 
 
 def _paired_intervals(
-    sample: Sample, first: Sample, key: str
+    sample: ReportSample, first: ReportSample, key: str
 ) -> Iterator[tuple[float, float]]:
     """Return the intervals of `compare_models`, by true label for errors.
 
@@ -227,7 +230,7 @@ def _paired_intervals(
             yield gap_interval(own[rows], other[rows], *arguments)
 
 
-def has_pair_intervals(sample: Sample, key: str) -> bool:
+def has_pair_intervals(sample: ReportSample, key: str) -> bool:
     """Return whether a metric that answers a question has an interval for each pair.
 
     Ranks of a pair alone are others than those of everyone.
@@ -239,7 +242,7 @@ def has_pair_intervals(sample: Sample, key: str) -> bool:
 
 
 def compare_pair(
-    sample: Sample, key: str, pair: Sequence[int], classes: Sequence[int] | None
+    sample: ReportSample, key: str, pair: Sequence[int], classes: Sequence[int] | None
 ) -> tuple[Located, tuple[float, float]]:
     """Locate the gap of one pair of groups, and of one true label for error rates.
 
@@ -252,7 +255,7 @@ def compare_pair(
     n_intervals = comb(n_groups, 2)
     if classes is not None:
         n_intervals *= len(sample.audit.classes)
-        two = two.at(np.flatnonzero(sample.audit.y_true == classes[0]))
+        two = two.take(np.flatnonzero(sample.audit.y_true == classes[0]))
     tail = (1 - sample.audit.options.confidence_level) / 2 / n_intervals
     ((_, compared),) = compare_metrics(two, [key], sample)
     found = MEASURES[key].located(two)
@@ -264,8 +267,8 @@ def compare_pair(
 
 
 def uncertainties(
-    samples: Sequence[Sample], located: Sequence[Mapping[str, Located]]
-) -> list[dict[str, Numbers]]:
+    samples: Sequence[ReportSample], located: Sequence[Mapping[str, Located]]
+) -> list[dict[str, NamedNumbers]]:
     """Find intervals and p-values of the metrics of samples of the same rows.
 
     Undefined metrics have none.
@@ -280,13 +283,13 @@ def uncertainties(
 
 
 def _uncertainty(
-    sample: Sample,
+    sample: ReportSample,
     located: Mapping[str, Located],
     keys: Mapping[str, list[str]],
     done: DrawsDone,
-) -> dict[str, Numbers]:
+) -> dict[str, NamedNumbers]:
     """Find intervals and p-values of the metrics of a sample, by question."""
-    results, resampled = _bounds(sample, located), dict[str, MetricSample]()
+    results, resampled = _bounds(sample, located), dict[str, Sample]()
     tested = tested_keys(sample, located)
     for question, of_question in keys.items():
         rows, counted = sample.drawn_from(question)
@@ -306,19 +309,19 @@ def _uncertainty(
 
 
 def _sample_of(
-    sample: Sample, key: str, rows: Rows, parts: Sequence[Rows]
-) -> MetricSample:
+    sample: ReportSample, key: str, rows: Rows, parts: Sequence[Rows]
+) -> Sample:
     """Return rows, and a metric with their parts as it counts them."""
     metric = MEASURES[key].drawn(sample)
     several = len(parts) > 1
     own = (
         Part(p, names={"stratum": i} if several else {}) for i, p in enumerate(parts)
     )
-    return MetricSample(metric, rows, tuple(own))
+    return Sample(metric, rows, tuple(own))
 
 
 def permute(
-    sample: Sample,
+    sample: ReportSample,
     keys: Collection[str],
     rows: Rows,
     parts: Sequence[Rows],
@@ -353,7 +356,7 @@ def permute(
     return {key: results[key] for key in keys if key in results}
 
 
-def _tested_together(sample: Sample, keys: Iterable[str]) -> list[list[str]]:
+def _tested_together(sample: ReportSample, keys: Iterable[str]) -> list[list[str]]:
     """Return the metrics that are tested on the same permutations, if there are any."""
     kinds: dict[bool, list[str]] = {}
     for key in keys if sample.audit.options.n_permutations else ():
@@ -362,7 +365,7 @@ def _tested_together(sample: Sample, keys: Iterable[str]) -> list[list[str]]:
     return [*kinds.values()]
 
 
-def _test_of(test: PermutationTestResult, sample: Sample) -> Numbers:
+def _test_of(test: PermutationTestResult, sample: ReportSample) -> NamedNumbers:
     """Return the numbers of a test, one if too many permutations are undefined."""
     undefined = float(np.isnan(test.null_distribution).mean())
     if 1 - undefined < ENOUGH:
@@ -377,7 +380,7 @@ def _test_of(test: PermutationTestResult, sample: Sample) -> Numbers:
 
 
 def _pairs_beyond_chance(
-    test: PermutationTestResult, sample: Sample
+    test: PermutationTestResult, sample: ReportSample
 ) -> list[dict[str, Any]]:
     """Name the pair that decides a test, and all others that are beyond chance.
 
@@ -402,7 +405,7 @@ def _pairs_beyond_chance(
                 "pair": names,
                 "classes": cell,
                 "gap": float(row["gap"]),
-                "null_mean": or_none(row["by_chance"]),
+                "null_mean": nan_to_none(row["by_chance"]),
                 "pvalue": float(row["pvalue"]),
             },
         )
@@ -410,7 +413,7 @@ def _pairs_beyond_chance(
 
 
 def _resample(
-    sample: Sample, samples: Mapping[str, MetricSample], tick: Callable[[int], Any]
+    sample: ReportSample, samples: Mapping[str, Sample], tick: Callable[[int], Any]
 ) -> dict[str, Any]:
     """Return values of metrics on the same resamples of rows."""
     if not samples:
@@ -418,7 +421,7 @@ def _resample(
     options = sample.audit.options
     generators = [check_seed(options.random_state) for _ in samples]
 
-    def draw() -> list[MetricSample]:
+    def draw() -> list[Sample]:
         first, *others = samples.values()
         if sample.audit.counts_are_drawn:  # metrics count other cells of people
             each = zip(samples.values(), generators, strict=True)
@@ -436,7 +439,9 @@ def _resample(
     return dict(zip(samples, values, strict=True))
 
 
-def _ends(sample: Sample, value: float, values: Any, moved: float) -> Numbers:
+def _ends(
+    sample: ReportSample, value: float, values: Any, moved: float
+) -> NamedNumbers:
     """Compute the interval of resamples, unless too many are undefined."""
     defined = values[~np.isnan(values)] + moved
     if len(defined) < ENOUGH * len(values):
@@ -447,7 +452,7 @@ def _ends(sample: Sample, value: float, values: Any, moved: float) -> Numbers:
 
 
 def compare_metrics(
-    sample: Sample, keys: Collection[str], everyone: Sample | None = None
+    sample: ReportSample, keys: Collection[str], everyone: ReportSample | None = None
 ) -> Iterator[tuple[str, Comparisons]]:
     """Compare groups once by each metric whose noise has a bound.
 
@@ -462,7 +467,7 @@ def compare_metrics(
             yield key, comparisons[key]
 
 
-def _compare(sample: Sample, key: str, metric: Metric) -> Comparisons:
+def _compare(sample: ReportSample, key: str, metric: Metric) -> Comparisons:
     """Compare groups by a metric.
 
     Error rates are compared by true label, each of the groups with enough rows of it.
@@ -474,7 +479,7 @@ def _compare(sample: Sample, key: str, metric: Metric) -> Comparisons:
     return join(parts, None) if parts else UNDEFINED
 
 
-def _observe(sample: Sample, key: str, metric: Metric) -> Observed:
+def _observe(sample: ReportSample, key: str, metric: Metric) -> Observed:
     """Return the table of a metric, and the numbers its noise depends on."""
     audit, question, sizes = (
         sample.audit,
@@ -503,15 +508,15 @@ def _split_by_label(observed: Observed) -> Iterator[Observed]:
             yield Observed(of_label, sizes[enough], squares)
 
 
-def parts_by_stratum(sample: Sample) -> list[Stratum]:
+def parts_by_stratum(sample: ReportSample) -> list[Stratum]:
     """Split the entries that have a group by stratum."""
     rows = replace(sample.rows, strata=sample.audit.strata)
-    return [(label, sample.at(entries)) for label, entries in rows.by_stratum()]
+    return [(label, sample.take(entries)) for label, entries in rows.split_by_stratum()]
 
 
 def values_within_strata(
-    sample: Sample, parts: Sequence[Stratum], tested: Collection[str]
-) -> list[Numbers]:
+    sample: ReportSample, parts: Sequence[Stratum], tested: Collection[str]
+) -> list[NamedNumbers]:
     """Return the largest value of each metric over strata, and the mean.
 
     Metrics of `tested` have tests, which draw rows, so they are left out where the
@@ -530,7 +535,9 @@ def values_within_strata(
     ]
 
 
-def _combine(sample: Sample, of_parts: list[tuple[Stratum, Comparisons]]) -> Numbers:
+def _combine(
+    sample: ReportSample, of_parts: list[tuple[Stratum, Comparisons]]
+) -> NamedNumbers:
     """Return the largest value with stratum and interval, and the mean."""
     if not of_parts:
         return dict.fromkeys(("value", "stratum", "mean", "lower", "upper"))
@@ -549,13 +556,13 @@ def _combine(sample: Sample, of_parts: list[tuple[Stratum, Comparisons]]) -> Num
 
 
 def _tests_within(
-    sample: Sample,
+    sample: ReportSample,
     parts: Sequence[Stratum],
     keys: Sequence[str],
     tested: Collection[str],
-) -> dict[str, Numbers]:
+) -> dict[str, NamedNumbers]:
     """Return null mean, p-value and pair of each metric within strata."""
-    results: dict[str, Numbers] = {key: dict.fromkeys(OF_TESTS) for key in keys}
+    results: dict[str, NamedNumbers] = {key: dict.fromkeys(OF_TESTS) for key in keys}
     if sample.audit.counts_are_drawn or not parts:
         return results
     by_question: dict[str, list[str]] = {}
@@ -574,7 +581,7 @@ def _tests_within(
 
 
 def _rows_in_strata(
-    sample: Sample, parts: Sequence[Stratum], question: str
+    sample: ReportSample, parts: Sequence[Stratum], question: str
 ) -> tuple[Rows, list[Rows]]:
     """Return the rows that have both a group and a stratum."""
     strata = sample.audit.strata
@@ -586,7 +593,9 @@ def _rows_in_strata(
     return rows, [part.counted(question) for _, part in parts]
 
 
-def performance(audit: Audit, model: Model, rows: Any = slice(None)) -> Numbers:
+def performance(
+    audit: Audit, model: ReportModel, rows: Any = slice(None)
+) -> NamedNumbers:
     """Return the quality of predictions on some rows, by default on all of them.
 
     None without true labels, without scores, where a class has no row, or where
@@ -595,7 +604,7 @@ def performance(audit: Audit, model: Model, rows: Any = slice(None)) -> Numbers:
     true = None if audit.y_true is None else audit.y_true[rows]
     if audit.compares_numbers:
         return _performance_of_numbers(audit, model, rows, true)
-    numbers: Numbers = dict.fromkeys([*_FIGURES, "calibration_error"])
+    numbers: NamedNumbers = dict.fromkeys([*_FIGURES, "calibration_error"])
     if true is None:
         return numbers
     weights = audit.entry_weights[rows]
@@ -608,7 +617,11 @@ def performance(audit: Audit, model: Model, rows: Any = slice(None)) -> Numbers:
 
 
 def _figures(
-    audit: Audit, model: Model, true: NDArray[Any], rows: Any, weights: NDArray[Any]
+    audit: Audit,
+    model: ReportModel,
+    true: NDArray[Any],
+    rows: Any,
+    weights: NDArray[Any],
 ) -> _Figures:
     """Return how well some rows are predicted.
 
@@ -649,15 +662,15 @@ def _figures(
 
 
 def _performance_of_numbers(
-    audit: Audit, model: Model, rows: Any, true: NDArray[Any] | None
-) -> Numbers:
+    audit: Audit, model: ReportModel, rows: Any, true: NDArray[Any] | None
+) -> NamedNumbers:
     """Return means with the ends of Student's intervals, and with true values R2."""
     assert model.y_score is not None
     values, weights = (
         {"mean_prediction": model.y_score[rows]},
         audit.entry_weights[rows],
     )
-    numbers: Numbers = {}
+    numbers: NamedNumbers = {}
     if true is not None:
         errors = audit.errors_of(model)[rows]
         values |= {"mean_error": errors, "mean_absolute_error": np.abs(errors)}
@@ -668,7 +681,7 @@ def _performance_of_numbers(
             level = (1 + audit.options.confidence_level) / 2
             variance = np.average((each - mean) ** 2, weights=weights) / (size - 1)
             half = float(stdtrit(size - 1, level) * np.sqrt(variance))
-        ends = {"lower": or_none(mean - half), "upper": or_none(mean + half)}
+        ends = {"lower": nan_to_none(mean - half), "upper": nan_to_none(mean + half)}
         numbers |= {name: mean, **{f"{name}_{end}": x for end, x in ends.items()}}
     if true is not None:
         figures = _figures(audit, model, true, rows, weights)
@@ -697,7 +710,9 @@ def _bins(scores: Floats, weights: NDArray[Any], n_rows: int) -> Integers:
     return np.asarray(np.minimum((middles * n_bins).astype(int), n_bins - 1)[codes])
 
 
-def performances(audit: Audit) -> list[tuple[Numbers, dict[str, Numbers] | None]]:
+def performances(
+    audit: Audit,
+) -> list[tuple[NamedNumbers, dict[str, NamedNumbers] | None]]:
     """Measure each model, with intervals and beside the first of the same rows.
 
     The first model and models without true labels have none of the second.
@@ -713,7 +728,7 @@ def performances(audit: Audit) -> list[tuple[Numbers, dict[str, Numbers] | None]
         )
     return [
         (
-            _with_intervals(audit, model, own[0], quantile),
+            _add_intervals(audit, model, own[0], quantile),
             _subtract_first(audit, own, compared[0])
             if audit.pairs_models and own is not compared[0]
             else None,
@@ -722,9 +737,9 @@ def performances(audit: Audit) -> list[tuple[Numbers, dict[str, Numbers] | None]
     ]
 
 
-def _with_intervals(
-    audit: Audit, model: Model, figures: _Figures, quantile: float
-) -> Numbers:
+def _add_intervals(
+    audit: Audit, model: ReportModel, figures: _Figures, quantile: float
+) -> NamedNumbers:
     """Return quality of predictions on all rows, with the ends of the interval of each.
 
     Shares have Wilson's interval of as many rows as have their variance. The interval
@@ -750,7 +765,9 @@ def _with_intervals(
     return with_ends
 
 
-def _ends_of_calibration(audit: Audit, model: Model, z: float) -> tuple[float, float]:
+def _ends_of_calibration(
+    audit: Audit, model: ReportModel, z: float
+) -> tuple[float, float]:
     """Bound the calibration error, a sum of absolute values.
 
     The sum of the true values is at most that of the values found, with the signs of
@@ -774,13 +791,13 @@ def _ends_of_calibration(audit: Audit, model: Model, z: float) -> tuple[float, f
 
 def _subtract_first(
     audit: Audit, own: _Compared, first: _Compared
-) -> dict[str, Numbers] | None:
+) -> dict[str, NamedNumbers] | None:
     """Return each figure minus the first model's, with its interval.
 
     Rows are paired: what both models find difficult cancels. Each end is the bound of
     `compare_models`, for models may differ in more rows than these.
     """
-    differences: dict[str, Numbers] = {}
+    differences: dict[str, NamedNumbers] = {}
     level, squares = (1 + audit.options.confidence_level) / 2, audit.entry_squares
     cubes = squares**2 / np.maximum(audit.entry_weights, np.finfo(float).tiny)
     for name in (name for name in own[0] if name in first[0]):
@@ -796,7 +813,7 @@ def _subtract_first(
     return differences or None
 
 
-def _changes(audit: Audit, model: Model, names: list[str]) -> dict[str, Floats]:
+def _changes(audit: Audit, model: ReportModel, names: list[str]) -> dict[str, Floats]:
     """Return how another row moves each figure, by its true label and response."""
     true, weights = audit.y_true, audit.entry_weights
     assert true is not None
@@ -811,7 +828,7 @@ def _changes(audit: Audit, model: Model, names: list[str]) -> dict[str, Floats]:
 
     responses = model.y_pred if model.y_score is None else model.y_score
     order = np.asarray(responses, dtype=float)
-    compared = PairedModel(figures, order, order)
+    compared = Model(figures, order, order)
     codes = np.unique(true, return_inverse=True)[1].astype(np.intp)
     changes = changes_by_a_row(compared, codes, ones, rows)
     return dict(zip(names, np.moveaxis(changes, -1, 0), strict=True))

@@ -15,19 +15,19 @@ from numpy.typing import NDArray
 
 import skfair
 from skfair._utils._arrays import shares_of_sums
-from skfair._utils._text import label_text, or_none, visible_text
+from skfair._utils._text import label_text, nan_to_none, visible_text
 from skfair.groups import CROSS, rows_by_code
 from skfair.metrics._cvar_fairness_report import tabulate_groups
 from skfair.metrics._impact_ratios import are_selected, tabulate_ratios
 from skfair.metrics._many_groups import find_gaps
 from skfair.metrics._pairs import Located
-from skfair.report._inputs import Audit, Model
+from skfair.report._inputs import Audit, ReportModel
 from skfair.report._metrics import (
     ALPHA,
     MEASURES,
     RATIO,
     Measure,
-    Sample,
+    ReportSample,
     answer_to,
     count_outcomes,
     keys_of,
@@ -36,7 +36,7 @@ from skfair.report._metrics import (
     tested_keys,
 )
 from skfair.report._numbers import (
-    Numbers,
+    NamedNumbers,
     Stratum,
     compare_pair,
     gaps_beside_first,
@@ -161,7 +161,7 @@ def _models(audit: Audit) -> list[Summary]:
     ]
 
 
-def decided_by(model: Model, scale: str) -> str:
+def decided_by(model: ReportModel, scale: str) -> str:
     """Say how a model decides; nothing if it does not."""
     if not model.decides:
         return ""
@@ -171,7 +171,7 @@ def decided_by(model: Model, scale: str) -> str:
     return f"{what} of at least {model.threshold:g}"
 
 
-def _attribute(sample: Sample, results: list[Summary]) -> Summary:
+def _attribute(sample: ReportSample, results: list[Summary]) -> Summary:
     groups = sample.groups
     return {
         "name": visible_text(sample.attribute),
@@ -198,7 +198,9 @@ def _sizes(groups: Iterable[tuple[Hashable, int]]) -> list[Summary]:
     return [{"label": label_text(label), "n": size} for label, size in groups]
 
 
-def _pair(sample: Sample, first: Sample, result: Summary, of_first: Summary) -> None:
+def _pair(
+    sample: ReportSample, first: ReportSample, result: Summary, of_first: Summary
+) -> None:
     """Add to each metric its difference from the first model, if paired.
 
     Like other intervals, that of the difference is extended to the value.
@@ -216,7 +218,7 @@ def _pair(sample: Sample, first: Sample, result: Summary, of_first: Summary) -> 
 
 
 def _summary_of_attribute(
-    sample: Sample, located: dict[str, Located], drawn: dict[str, Numbers]
+    sample: ReportSample, located: dict[str, Located], drawn: dict[str, NamedNumbers]
 ) -> Summary:
     """Return everything about one model and one attribute."""
     options, groups = sample.audit.options, _groups(sample)
@@ -237,7 +239,11 @@ def _summary_of_attribute(
 
 
 def _summary_of_metric(
-    sample: Sample, measure: Measure, located: Located, drawn: Summary, n_tail: int
+    sample: ReportSample,
+    measure: Measure,
+    located: Located,
+    drawn: Summary,
+    n_tail: int,
 ) -> Summary:
     sizes = sample.sizes
     of_dcp = measure.key == "dcp" and sample.comparable
@@ -249,7 +255,7 @@ def _summary_of_metric(
         "n": int(sizes.sum()),
         "n_groups": len(sizes),
         "smallest_group": int(sizes.min()) if len(sizes) else 0,
-        "value": or_none(located.value),
+        "value": nan_to_none(located.value),
         **drawn,
         "searched": sample.baseline[1] if of_dcp else None,
         "beside_first": None,
@@ -263,15 +269,15 @@ def _attained(located: Located) -> Summary:
     """Say between which groups a value lies, and where."""
     return {
         "pair": list(located.pair),
-        "figures": [*map(or_none, located.figures)],
-        "score": or_none(located.score),
+        "figures": [*map(nan_to_none, located.figures)],
+        "score": nan_to_none(located.score),
         "classes": list(located.cell or (0, 0)),
-        "sizes": [or_none(size) or 0.0 for size in located.sizes],
+        "sizes": [nan_to_none(size) or 0.0 for size in located.sizes],
     }
 
 
 def _decided(
-    sample: Sample, key: str, located: Located, pairs: Sequence[Summary]
+    sample: ReportSample, key: str, located: Located, pairs: Sequence[Summary]
 ) -> Summary | None:
     """Return value and interval of the pair that decides a test."""
     if not pairs or not has_pair_intervals(sample, key):
@@ -288,7 +294,7 @@ def _decided(
     return {"value": found.value, **ends, "attained": _attained(found) | {"n_tail": 0}}
 
 
-def _few_of_labels(sample: Sample) -> list[Summary]:
+def _few_of_labels(sample: ReportSample) -> list[Summary]:
     """List groups and true labels that are left out of error rates, and their rows."""
     if not sample.comparable:
         return []
@@ -306,7 +312,7 @@ def _few_of_labels(sample: Sample) -> list[Summary]:
     ]
 
 
-def _groups(sample: Sample) -> list[dict[str, Any]]:
+def _groups(sample: ReportSample) -> list[dict[str, Any]]:
     """Return the size, rates and performance of each group that is compared.
 
     Of many groups the furthest from the average is first.
@@ -334,7 +340,7 @@ def _groups(sample: Sample) -> list[dict[str, Any]]:
     return groups
 
 
-def _rates(sample: Sample) -> Iterator[Numbers]:
+def _rates(sample: ReportSample) -> Iterator[NamedNumbers]:
     """Compute base rates, and rates of positive decisions by true class."""
     errors = sample.statistic("errors")
     confusion = shares_of_sums(errors.matrices)
@@ -344,16 +350,16 @@ def _rates(sample: Sample) -> Iterator[Numbers]:
         shares["true_positive_rate"] = rates[:, 1, 1]
         shares["false_positive_rate"] = rates[:, 0, 1]
     for of_group in zip(*shares.values(), strict=True):
-        yield dict(zip(shares, map(or_none, of_group), strict=True))
+        yield dict(zip(shares, map(nan_to_none, of_group), strict=True))
 
 
-def _selections(sample: Sample) -> list[dict[str, Any]]:
+def _selections(sample: ReportSample) -> list[dict[str, Any]]:
     """Compute the selection rate of each group, and whether it differs."""
     options = sample.audit.options
     positions = tuple(range(sample.statistic("decisions").n_groups))
     decisions = sample.statistic("decisions")
     groups = replace(decisions.groups, labels=positions, names=())
-    selected = decisions.with_groups(groups)
+    selected = decisions.replace_groups(groups)
     gaps = find_gaps(selected, "uniform")
     table = tabulate_groups(gaps, ALPHA, True, options.confidence_level).sort_index()
     independent = sample.audit.rows.weight is None and sample.audit.rows.cluster is None
@@ -372,7 +378,7 @@ def _selections(sample: Sample) -> list[dict[str, Any]]:
     ]
 
 
-def _impact_ratios(sample: Sample) -> list[dict[str, Any]]:
+def _impact_ratios(sample: ReportSample) -> list[dict[str, Any]]:
     """Return the impact ratios of decisions and, where there are any, of scores.
 
     Groups that are too small are among them.
@@ -402,7 +408,7 @@ def _impact_ratios(sample: Sample) -> list[dict[str, Any]]:
     return tables
 
 
-def _smallest_ratio(sample: Sample) -> Summary | None:
+def _smallest_ratio(sample: ReportSample) -> Summary | None:
     """Return the smallest impact ratio of decisions, or of scores."""
     table = _impact_ratios(sample)[0]
     compared = [row for row in table["rows"] if row["impact_ratio"] is not None]
@@ -415,10 +421,10 @@ def _smallest_ratio(sample: Sample) -> Summary | None:
 
 def _plain(value: Any) -> Any:
     """Return the text and whole numbers as they are, other numbers as in JSON."""
-    return value if isinstance(value, (str, int)) else or_none(value)
+    return value if isinstance(value, (str, int)) else nan_to_none(value)
 
 
-def _strata(sample: Sample, located: dict[str, Located]) -> Summary | None:
+def _strata(sample: ReportSample, located: dict[str, Located]) -> Summary | None:
     """Return the metrics within strata, beside the overall ones."""
     strata = sample.audit.strata
     if strata is None or not sample.comparable:
@@ -431,7 +437,7 @@ def _strata(sample: Sample, located: dict[str, Located]) -> Summary | None:
     ]
     rows = values_within_strata(sample, compared, tested_keys(sample, located))
     for row in rows:
-        row["everyone"] = or_none(located[row["key"]].value)
+        row["everyone"] = nan_to_none(located[row["key"]].value)
     names = CROSS.join(strata.names)
     return {
         "names": visible_text(names) if names else "stratum",
@@ -472,7 +478,7 @@ def _list_without_rates(
             yield _named(label, key, cells=cells)
 
 
-def _cdf(sample: Sample, located: Located | None) -> Summary | None:
+def _cdf(sample: ReportSample, located: Located | None) -> Summary | None:
     """Return curves of the score distributions and their largest gap, for a picture."""
     few = sample.comparable and sample.comparison == "pairwise"
     if located is None or not few:
@@ -488,7 +494,7 @@ def _cdf(sample: Sample, located: Located | None) -> Summary | None:
     }
 
 
-def _cdf_curves(sample: Sample) -> list[dict[str, list[float]]]:
+def _cdf_curves(sample: ReportSample) -> list[dict[str, list[float]]]:
     """Return each group's CDF with few enough points to draw.
 
     Steps are thinned from (0, 0) to (1, 1), evenly along both axes; numbers begin and

@@ -13,13 +13,13 @@ from skfair._utils._text import (
     counted,
     format_in_unit,
     listed,
+    name_with_size,
     number,
     percent,
     points,
     quote,
     quoted,
     whole,
-    with_size,
 )
 from skfair.groups import CROSS, MISSING_LABEL
 from skfair.report._inputs import LEVEL
@@ -279,7 +279,7 @@ def _changes(summary: Summary, model: int) -> Iterator[Summary]:
             if measure["value"] is None or first["value"] is None:
                 continue
             metric, beside = MEASURES[measure["key"]], measure["beside_first"]
-            what, name = _what_changed(measure, settings), attribute["name"]
+            what, name = _name_metric(measure, settings), attribute["name"]
             write, after = metric.unit, measure["value"]
             unit = metric.text_of(after).removeprefix(write(after))
             if beside is None:
@@ -298,7 +298,7 @@ _PERFORMANCES = {
 }
 
 
-def _what_changed(measure: Summary, settings: Summary) -> str:
+def _name_metric(measure: Summary, settings: Summary) -> str:
     """Name the metric that answers a question, in words."""
     metric = MEASURES[measure["key"]]
     if metric.unit is not points:
@@ -464,7 +464,7 @@ def _point(
     if measure["value"] is not None and any(map(is_missing, pair)):
         return named | {"text": _exclude_missing(measure)}
     finding = describe(summary, attribute, shown)
-    texts = [_with_interval(finding, shown, settings, state)]
+    texts = [_add_interval(finding, shown, settings, state)]
     if state == "weak evidence":
         texts.append(say("signs", signs="; ".join(_signs(measure, result))))
     if state == "significant" and measure["n_groups"] > 2 and measure["pairs"]:
@@ -486,9 +486,7 @@ def _exclude_missing(measure: Summary) -> str:
     return say("missing differs most", pair=_pair_text(gaps[0]), gap=gap)
 
 
-def _with_interval(
-    finding: str, measure: Summary, settings: Summary, state: str
-) -> str:
+def _add_interval(finding: str, measure: Summary, settings: Summary, state: str) -> str:
     """Add the interval of a metric to its finding.
 
     A value of 0, which a test has rejected, is no part of an interval that reaches it:
@@ -575,11 +573,11 @@ def cautions(summary: Summary) -> Iterator[str]:
     """List the limits of the numbers of a report."""
     settings = summary["settings"]
     compares_numbers = settings["scale"] == "real"
-    yield from _about_left_out(summary)
+    yield from _describe_left_out(summary)
     for attribute in summary["attributes"]:
-        yield from _about_groups(attribute, compares_numbers)
+        yield from _describe_few_rows(attribute, compares_numbers)
         for result in attribute["results"]:
-            yield from _about_measures(summary, attribute, result)
+            yield from _describe_undefined(summary, attribute, result)
     names = [attribute["name"] for attribute in summary["attributes"]]
     if len(names) > 2 and CROSS.join(names[:-1]) != names[-1]:
         yield say("several attributes")
@@ -639,7 +637,7 @@ def advice(summary: Summary) -> Iterator[tuple[str, str]]:
         yield "Test all metrics", 'metrics="all"'
 
 
-def _about_left_out(summary: Summary) -> Iterator[str]:
+def _describe_left_out(summary: Summary) -> Iterator[str]:
     """Say which rows are left out of all numbers, or of one attribute's."""
     left_out, n_rows = summary["settings"]["left_out"], summary["n_rows"]
     if left_out is not None:
@@ -663,7 +661,7 @@ def _about_left_out(summary: Summary) -> Iterator[str]:
             rows, share = counted(n, "row"), percent(n / n_rows)
             yield say("no group", name=name, rows=rows, share=share, verb=_be(n))
         if aside:
-            groups = [with_size(group["label"], group["n"]) for group in aside]
+            groups = [name_with_size(group["label"], group["n"]) for group in aside]
             yield say(
                 "small groups left out",
                 name=name,
@@ -676,7 +674,7 @@ def _about_left_out(summary: Summary) -> Iterator[str]:
         measures = (m for result in attribute["results"] for m in result["measures"])
         for measure in measures:
             if len(attribute["groups"]) > 1 and measure["left_out"]:
-                cells = listed([with_rows_of_label(c) for c in measure["left_out"]])
+                cells = listed([name_cell_with_size(c) for c in measure["left_out"]])
                 rows = counted(attribute["min_group_size"], "row")
                 yield say("few of a label", name=name, rows=rows, cells=cells)
 
@@ -693,7 +691,7 @@ def _round_up(value: float) -> str:
     return f"{most:,.{max(-power, 0)}f}"
 
 
-def _about_groups(attribute: Summary, compares_numbers: bool) -> Iterator[str]:
+def _describe_few_rows(attribute: Summary, compares_numbers: bool) -> Iterator[str]:
     """Say which groups are left out, and how uncertain the rates of small ones are."""
     name, groups, aside = (attribute[key] for key in ("name", "groups", "aside"))
     if len(groups) < 2:
@@ -706,7 +704,7 @@ def _about_groups(attribute: Summary, compares_numbers: bool) -> Iterator[str]:
             rows=counted(attribute["min_group_size"], "row"),
         )
     sizes = [(g.get("n_people", g["n"]), g["label"]) for g in groups]
-    small = sorted((n, with_size(label, n)) for n, label in sizes if n < _SMALL)
+    small = sorted((n, name_with_size(label, n)) for n, label in sizes if n < _SMALL)
     if not small or len(groups) < 2:
         return
     texts = [
@@ -725,7 +723,7 @@ def _about_groups(attribute: Summary, compares_numbers: bool) -> Iterator[str]:
     yield " ".join([*texts, say("join small groups")])
 
 
-def _about_measures(
+def _describe_undefined(
     summary: Summary, attribute: Summary, result: Summary
 ) -> Iterator[str]:
     """Say which metrics are undefined or limited."""
@@ -771,19 +769,19 @@ def describe(summary: Summary, attribute: Summary, measure: Summary) -> str:
     return say(name, title=metric.title, **values)
 
 
-def _about_average(summary: Summary, measure: Summary, values: Summary) -> Summary:
+def _average_words(summary: Summary, measure: Summary, values: Summary) -> Summary:
     """Say on which side of the average a group is."""
     ours, theirs = measure["attained"]["figures"]
     return {"side": "above" if ours > theirs else "below"}
 
 
-def _about_tail(summary: Summary, measure: Summary, values: Summary) -> Summary:
+def _tail_words(summary: Summary, measure: Summary, values: Summary) -> Summary:
     """Count the groups that are furthest from the average."""
     n_tail, n_groups = measure["attained"]["n_tail"], measure["n_groups"]
     return {"share": percent(1 - ALPHA), "n_tail": n_tail, "n_groups": n_groups}
 
 
-def _about_shares(summary: Summary, measure: Summary, values: Summary) -> Summary:
+def _share_words(summary: Summary, measure: Summary, values: Summary) -> Summary:
     """Turn shares of scores up to a score into shares above it."""
     attained = measure["attained"]
     ours, theirs = attained["figures"]
@@ -795,17 +793,17 @@ def _about_shares(summary: Summary, measure: Summary, values: Summary) -> Summar
     return {"low": low, "less": less, "high": high, "more": more, "score": score}
 
 
-def _about_window(summary: Summary, measure: Summary, values: Summary) -> Summary:
+def _window_words(summary: Summary, measure: Summary, values: Summary) -> Summary:
     """Write the length of a window of thresholds."""
     return {"length": 2 * EPSILON, "share_of_all": percent(2 * EPSILON)}
 
 
-def _about_overlap(summary: Summary, measure: Summary, values: Summary) -> Summary:
+def _overlap_words(summary: Summary, measure: Summary, values: Summary) -> Summary:
     """Write the share of histograms that overlaps, 1 - MADD / 2."""
     return {"overlap": percent(1 - measure["value"] / 2)}
 
 
-def _about_errors(summary: Summary, measure: Summary, values: Summary) -> Summary:
+def _error_words(summary: Summary, measure: Summary, values: Summary) -> Summary:
     """Count the people of a true label, and name the label and the prediction."""
     classes, attained = summary["classes"], measure["attained"]
     true, predicted = attained["classes"]
@@ -822,12 +820,12 @@ def _about_errors(summary: Summary, measure: Summary, values: Summary) -> Summar
 
 #: What the sentences of some metrics have beside groups, figures and value.
 _MORE: dict[str, Callable[[Summary, Summary, Summary], Summary]] = {
-    "max_gap": _about_average,
-    "cvar_fairness": _about_tail,
-    "mcdp": _about_shares,
-    "mcdp_epsilon": _about_window,
-    "madd": _about_overlap,
-    "equalized_odds_difference": _about_errors,
+    "max_gap": _average_words,
+    "cvar_fairness": _tail_words,
+    "mcdp": _share_words,
+    "mcdp_epsilon": _window_words,
+    "madd": _overlap_words,
+    "equalized_odds_difference": _error_words,
 }
 
 
@@ -842,7 +840,7 @@ def _reason(attribute: Summary, measure: Summary) -> str:
     return say("undefined one group", rows=rows, group=quote(labels[0]))
 
 
-def with_rows_of_label(cell: Summary) -> str:
+def name_cell_with_size(cell: Summary) -> str:
     """Name a group with a true label, and its number of rows of it."""
     return (
         f"{quote(cell['group'])} with the true label "
@@ -970,6 +968,6 @@ def reason_left_out(stratum: Summary, least: int) -> str:
         if not compared:
             return say("no large group", rows=rows)
         return say("one large group", group=quote(compared[0]), rows=rows)
-    lacking = [with_size(group["label"], group["n"]) for group in stratum["aside"]]
-    lacking += [with_rows_of_label(cell) for cell in stratum["cells"]]
+    lacking = [name_with_size(group["label"], group["n"]) for group in stratum["aside"]]
+    lacking += [name_cell_with_size(cell) for cell in stratum["cells"]]
     return say("groups lacking", groups=listed(lacking))

@@ -21,8 +21,8 @@ from skfair.groups import (
     encode_column,
     intersect,
     join_groups,
+    relabel,
     warn_of_missing_words,
-    with_labels,
 )
 from skfair.statistics._distributions import sort_scores, whole_if_exact
 
@@ -145,7 +145,7 @@ def _people_of(rows: Rows) -> Integers:
 def _join_groups(first: Groups, second: Any) -> Groups:
     """Put the groups of the entries of two tables one after the other."""
     labels, names, smallest = join_groups(first, second)
-    codes = [with_labels(groups, labels).codes for groups in (first, second)]
+    codes = [relabel(groups, labels).codes for groups in (first, second)]
     return Groups(np.concatenate(codes), labels, names, smallest)
 
 

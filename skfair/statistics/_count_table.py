@@ -25,13 +25,13 @@ from skfair.statistics._cells import (
     round_to_edges,
 )
 from skfair.statistics._json import (
+    add_format,
     check_format,
     groups_from_json,
     groups_to_json,
     keys_from_json,
     label_to_json,
     numbers_from_json,
-    with_format,
 )
 
 #: Columns of numbers of the cells.
@@ -401,7 +401,7 @@ class CountTable:
         for name in _NUMBERS:
             values = getattr(rows, name)
             columns[name] = None if values is None else values.tolist()
-        return with_format("CountTable", columns)
+        return add_format("CountTable", columns)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> CountTable:

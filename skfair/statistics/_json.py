@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from skfair.groups import Groups, python_label, with_labels
+from skfair.groups import Groups, python_label, relabel
 
 #: The number changes with what `to_dict` writes of a table or a monitor.
 FORMAT = 4
@@ -20,7 +20,7 @@ FORMAT = 4
 MAX_WHOLE = 2**63
 
 
-def with_format(kind: str, entries: Mapping[str, Any]) -> dict[str, Any]:
+def add_format(kind: str, entries: Mapping[str, Any]) -> dict[str, Any]:
     """Return entries with their type and their format."""
     return {"type": kind, "format": FORMAT, **entries}
 
@@ -151,7 +151,7 @@ def groups_from_json(name: str, data: Any, size: int) -> Groups:
     codes = numbers_from_json("codes", data["codes"], size, whole=True)
     if not ((codes >= 0) & (codes < len(labels))).all():
         raise ValueError(f"codes must be positions of the {len(labels)} labels.")
-    return with_labels(Groups(codes, labels, tuple(data["names"]), smallest), labels)
+    return relabel(Groups(codes, labels, tuple(data["names"]), smallest), labels)
 
 
 def keys_from_json(name: str, values: Any, size: int) -> NDArray[Any]:

@@ -21,7 +21,7 @@ from skfair.groups import encode_groups
 from skfair.inprocessing import MCDPBoostingClassifier
 from skfair.inprocessing._boosting import (
     group_probabilities,
-    with_own_group,
+    mix_own_group,
 )
 
 
@@ -163,12 +163,12 @@ def test_trees_do_not_learn_the_groups_of_their_rows(boosted, gap):
 def test_the_own_group_counts_a_tenth():
     probabilities = np.array([[0.5, 0.5, 0.0], [0.2, 0.3, 0.5], [0.2, 0.3, 0.5]])
     given = probabilities.copy()
-    found = with_own_group(probabilities, np.array([0, 2, -1]))
+    found = mix_own_group(probabilities, np.array([0, 2, -1]))
     assert_allclose(found, [[0.55, 0.45, 0], [0.18, 0.27, 0.55], [0.2, 0.3, 0.5]])
     assert_array_equal(probabilities, given)
     # What is known of the stratum does not change.
     joint = np.array([[[0.2, 0.3], [0.1, 0.1]]])
-    found = with_own_group(joint, np.array([1]))
+    found = mix_own_group(joint, np.array([1]))
     assert_allclose(found, [[[0.18, 0.32], [0.09, 0.11]]])
 
 

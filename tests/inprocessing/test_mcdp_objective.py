@@ -32,7 +32,7 @@ def test_gradient_by_finite_differences(rows, objective):
     made = MCDPObjective(groups, strength=0.7, temperature=20, objective=objective)
     gradient, hessian = made(y, log_odds, weights)
     p = expit(log_odds)
-    loss = PenalisedLoss(0.7, 20, objective).for_labels(y, weights)
+    loss = PenalisedLoss(0.7, 20, objective).scale_to_labels(y, weights)
     loss = loss.rescaled(log_odds, weights)
 
     def total(moved):

@@ -219,9 +219,9 @@ def test_equally_spaced_scores_give_the_same(objective):
 
 def test_strength_is_relative_to_the_variance_of_the_labels():
     y, weights = np.array([0.0, 0.0, 1.0]), np.array([3.0, 3.0, 2.0])
-    loss = PenalisedLoss(0.5, 50.0, "mcdp").for_labels(y, weights)
+    loss = PenalisedLoss(0.5, 50.0, "mcdp").scale_to_labels(y, weights)
     assert loss.strength == pytest.approx(0.5 * 4 * 0.25 * 0.75)
-    assert loss.for_labels(np.array([0.0, 1.0]), np.ones(2)) == loss
+    assert loss.scale_to_labels(np.array([0.0, 1.0]), np.ones(2)) == loss
 
 
 def test_rescaled_scores_fill_the_unit_interval():

@@ -120,7 +120,7 @@ def test_probabilities_of_strata_and_groups(rows):
 def test_every_stratum_and_group_is_held_out(rows):
     rows = rows[np.tile(np.arange(120), 3)]
     parts = hold_out(rows, 0.3, np.random.RandomState(0))
-    cells = [set(rows[part].cells.tolist()) for part in parts]
+    cells = [set(rows[part].stratum_group_codes.tolist()) for part in parts]
     assert cells[0] == cells[1] == {-1, *range(9)}
 
 

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from scipy.stats import binomtest
 
 from skfair.report import FairnessReport
-from skfair.report._inputs import Audit, Model, Options, rows_of
+from skfair.report._inputs import Audit, Options, ReportModel, rows_of
 from skfair.report._numbers import _figures, performance, performances
 
 SHARES = ["demographic_parity_difference", "mcdp"]
@@ -23,7 +23,7 @@ def audit_of(rng, n_rows, weights=None, scale="probability"):
     if scale == "real":
         true = scores[1] + rng.normal(size=n_rows)
     models = tuple(
-        Model(name, one, (one >= 0.5).astype(np.intp), 0.5)
+        ReportModel(name, one, (one >= 0.5).astype(np.intp), 0.5)
         for name, one in zip("ab", scores, strict=True)
     )
     options = Options(random_state=0, scale=scale, confidence_level=0.9)

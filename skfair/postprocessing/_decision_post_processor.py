@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar, Self, get_args
 
@@ -32,7 +33,7 @@ from skfair._mitigation import (
     tip_to_drop,
     weights_for,
 )
-from skfair._rows import Rows
+from skfair._rows import Rows, take_rows
 from skfair._utils._arrays import Floats
 from skfair._utils._progress import Tasks, with_callbacks
 from skfair._utils._text import listed
@@ -335,9 +336,9 @@ default="demographic_parity"
             self.group_estimator_ = None
             return self
         tasks = Tasks(self)
-        models, held_out = _fit_classifiers(self, given, routed, rules, tasks)
+        models, held_out, fitted = _fit_classifiers(self, given, routed, rules, tasks)
         self.estimator_, self.group_estimator_ = models
-        self.path_ = rules.fit(held_out).table
+        self.path_ = rules.fit(held_out, fitted).table
         self._chosen = rules.choose(self.max_difference)
         self.comparison_ = _compare(self)
         tasks.end()
@@ -479,11 +480,13 @@ def _compare(model: DecisionPostProcessor) -> Comparison:
 
 def _fit_classifiers(
     mitigator: Any, given: Given, routed: Bunch, rules: DecisionRules, tasks: Tasks
-) -> tuple[tuple[Any, Any], Rows]:
+) -> tuple[tuple[Any, Any], Rows, Callable[[int], Rows]]:
     """Fit the classifiers to all rows, and on folds to predict those held out.
 
     Return that of the class and that of the group, None where groups are given, and the
-    held-out rows that are compared, with the probability of each class and group.
+    held-out rows that are compared, with the probability of each class and group. The
+    function that is returned predicts the rows that the classifiers of a fold, or of
+    all rows for -1, were fitted to.
     """
     rows, uses_group, splits = given.rows, mitigator.uses_group, list[Split]()
     estimator, params = mitigator.estimator, routed.estimator.fit
@@ -502,20 +505,35 @@ def _fit_classifiers(
         codes = np.where(known[codes] & (codes >= 0), codes, -1)
         fits.append((estimator, codes, list(range(rows.n_groups)), params))
     tasks.begin((len(fits) - frozen) * (len(splits) + 1))
-    fitted, predicted, settings = [], [], (mitigator.n_jobs, tasks.done)
+    predicted, settings = [], (mitigator.n_jobs, tasks.done)
+    every, positions = list[tuple[list[Any], list[Any]]](), np.arange(len(rows))
     with tip_to_drop(mitigator, given.X):
         for model, values, labels, params in fits:
             training = given.X, rows, values, labels, splits, params
-            held_out = predict_folds(model, *training, *settings)[1]
+            models, held_out = predict_folds(model, *training, *settings)
             predicted.append(mean_of_folds(held_out, len(rows)))
-            if not isinstance(model, FrozenEstimator):
+            if isinstance(model, FrozenEstimator):
+                models = [model] * (len(splits) or 1)
+            else:
                 own = np.flatnonzero(np.isin(values, labels))
                 model = fit_to_rows(clone(model), given.X, values, own, params)
                 tasks.done("all rows")
-            fitted.append(model)
-    rows = replace(rows, y_pred=np.hstack(predicted)).grouped()
-    rows = rows[np.isfinite(rows.y_pred).all(axis=1)]
-    return (fitted[0], (*fitted, None)[1]), rows
+            every.append(([*models, model], labels))
+    training_rows = [*(positions[train] for train, _ in splits), positions]
+
+    def predict_own(number: int) -> Rows:
+        own = rows[training_rows[number]].grouped()
+        X = take_rows(given.X, own.position)
+        probabilities = [label_probabilities(m[number], X, to) for m, to in every]
+        return replace(own, y_pred=np.hstack(probabilities))
+
+    fold = np.zeros(len(rows), dtype=np.intp)
+    for number, (_, test) in reversed(list(enumerate(splits))):
+        fold[test] = number
+    last = [models[-1] for models, _ in every]
+    held_out = replace(rows, y_pred=np.hstack(predicted), fold=fold).grouped()
+    held_out = held_out[np.isfinite(held_out.y_pred).all(axis=1)]
+    return (last[0], (*last, None)[1]), held_out, predict_own
 
 
 def _keep_groups(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
@@ -44,7 +45,8 @@ _ROWS_BY_COEFFICIENT = 20
 _LEAST_PROBABILITY = 1e-6
 #: Groups of no more rows, or of a class whose errors are compared, are left out.
 FEW_ROWS = 30
-#: Multipliers that judge a part of the rows are fitted to the other parts.
+#: Multipliers that judge a part of the rows are fitted to the other parts, of which
+#: there are at least so many; more folds than this are joined.
 _N_PARTS = 5
 #: A rule is chosen if its difference is below the limit by so many standard errors.
 _N_ERRORS_CHOSEN = 1.0
@@ -123,44 +125,43 @@ class DecisionRules:
         )
         return quotients(totals**2, squares).reshape(self.shape)
 
-    def _rates(self, decisions: Integers, used: Any = slice(None)) -> Floats:
-        """Rates of decisions in each cell, of all held-out rows or of some."""
+    def _rates(self, rows: Rows, decisions: Integers) -> Floats:
+        """Rates of the decisions of each rule in each cell."""
+        cells = self.n_classes * self.cells_of(rows)
         shape = *self.shape, self.n_classes
-        cells = shape[2] * self._cells[used] + decisions[used]
-        sums = np.bincount(cells, self.rows.weights[used], math.prod(shape))
-        sums = sums.reshape(shape)
-        return quotients(sums, sums.sum(axis=2, keepdims=True))
+        sums = np.array(
+            [
+                np.bincount(cells + each, rows.weights, math.prod(shape))
+                for each in decisions
+            ]
+        ).reshape(-1, *shape)
+        return quotients(sums, sums.sum(axis=-1, keepdims=True))
 
-    def fit(self, rows: Rows) -> Self:
+    def fit(self, rows: Rows, fitted: Callable[[int], Rows]) -> Self:
         """Solve for limits from the plain difference down to 0, and measure each.
 
-        What is measured of a part of the rows are rules fitted to the other parts.
+        `rows` were held out, by the model of their `fold`. Of the number of a fold
+        `fitted` returns the rows that its model was fitted to, and of -1 those of the
+        model that predicts, as they predict them.
         """
-        self.rows, self._cells = rows, self.cells_of(rows)
-        self._parts = assign_folds(rows.y_true, rows.groups.codes, _N_PARTS, None)
+        self.rows = rows
         p = rows.y_pred[:, : self.n_classes]
-        plain = (-p @ self._cost).argmax(axis=1)
+        self.held_out = (-p @ self._cost).argmax(axis=1)[np.newaxis]
         units = quotients(1, self.effective_rows(rows), 1.0)[:, :, np.newaxis]
         noise = _RateNoise(self.kept[:, :, np.newaxis] & self.compared, units)
-        rates = self._rates(plain)
-        self._beyond_noise = self.kept.any() and noise.is_exceeded(rates)
-        self.held_out = plain[np.newaxis]
-        limits, measured = np.ones(1), [noise.measure(rates)]
+        rates, limits = self._rates(rows, self.held_out), np.ones(1)
         if self.kept.any():
-            of_path = np.multiply(_SHARES, noise.largest(rates))
+            of_path = np.multiply(_SHARES, noise.largest(rates[0]))
             of_path = np.maximum(of_path, _LEAST_LIMIT)
-            self._path = self._fit_rules(rows, of_path)
-            parts = [self._measure_part(part, of_path) for part in range(_N_PARTS)]
-            held_out = np.empty((len(_STEPS), len(rows)), dtype=np.intp)
-            for part, (decisions, _) in enumerate(parts):
-                held_out[:, self._parts == part] = decisions
-            of_parts = np.array([rates for _, rates in parts]).swapaxes(0, 2)
-            rates = np.array([self._rates(decisions) for decisions in held_out])
-            measured += noise.measure_path(rates, of_parts[:, 0], of_parts[:, 1])
-            self.held_out = np.concatenate([self.held_out, held_out])
             # No difference is above 1, the limit of the plain decisions.
             between = np.interp(_STEPS, np.linspace(0, 1, len(of_path)), of_path)
             limits = np.concatenate([limits, between])
+            self._path = self._fit_rules(rows, of_path)
+            rates, *of_parts = self._measure(fitted, of_path)
+        self._beyond_noise = self.kept.any() and noise.is_exceeded(rates[0])
+        measured = [noise.measure(rates[0])]
+        if self.kept.any():
+            measured += noise.measure_path(rates[1:], *of_parts)
         gains = [self._gain(decisions) for decisions in self.held_out]
         differences, errors = np.transpose(measured)
         self.table = {
@@ -172,19 +173,46 @@ class DecisionRules:
         }
         return self
 
-    def _measure_part(self, part: int, limits: Floats) -> tuple[Integers, Floats]:
-        """Decide for a part of the rows by rules that are fitted to the other parts.
+    def _measure(
+        self, fitted: Callable[[int], Rows], limits: Floats
+    ) -> tuple[Floats, Floats, Floats]:
+        """Decide for parts of the rows by rules that are fitted to the other parts.
 
-        Return also the rates of these rules on all rows, and on those other parts.
+        Return rates of the plain decisions and of each rule of the path, of the model
+        that predicts: those in the rows that both are fitted to, and what rates of
+        parts have more in rows held out. Return also the rates of each part's rules in
+        all rows, and in the other parts.
         """
-        rows, others = self.rows, self._parts != part
-        rules = self._fit_rules(rows[others], limits)
-        decisions = self._decide(rules, rows.y_pred, rows.groups.codes)
-        rates = [
-            [self._rates(each, used) for each in decisions]
-            for used in (slice(None), others)
-        ]
-        return decisions[:, ~others], np.array(rates)
+        rows, parts = self.rows, _parts_of(self.rows)
+        n_parts = int(parts.max()) + 1
+        # Number of the part of each row of the fit, -1 of rows never held out.
+        own = fitted(-1)
+        part_of = np.full(int(own.position.max()) + 1, -1)
+        part_of[rows.position] = parts
+        decisions = self._decide(self._path, own)
+        rates, totals = self._rates(own, decisions), self._weights_of(rows)
+        held_out = np.empty((len(decisions), len(rows)), dtype=np.intp)
+        on_all, on_others = [], []
+        for part in range(n_parts):
+            others = parts != part
+            rules = self._fit_rules(rows[others], limits)
+            decisions = self._decide(rules, rows)
+            held_out[:, ~others] = decisions[:, ~others]
+            on_all.append(self._rates(rows, decisions[1:]))
+            on_others.append(self._rates(rows[others], decisions[1:, others]))
+            for fold in np.unique(rows.fold[~others]).tolist():
+                own = fitted(fold)
+                own = own[part_of[own.position] != part]
+                share = self._weights_of(rows[~others & (rows.fold == fold)]) / totals
+                rates -= share * self._rates(own, self._decide(rules, own))
+        self.held_out = held_out
+        rates = np.clip(rates + self._rates(rows, held_out), 0, 1)
+        return rates, np.array(on_all), np.array(on_others)
+
+    def _weights_of(self, rows: Rows) -> Floats:
+        """Weight of each cell, at least of the smallest positive number."""
+        weights = np.bincount(self.cells_of(rows), rows.weights, math.prod(self.shape))
+        return np.maximum(weights, np.finfo(float).tiny).reshape(*self.shape, 1)
 
     def _fit_rules(self, rows: Rows, limits: Floats) -> _Rules:
         """Calibrate, and solve for limits; interpolate multipliers between them."""
@@ -198,18 +226,17 @@ class DecisionRules:
         path = make_interp_spline(np.linspace(0, 1, len(limits)), solved, k=1)(_STEPS)
         return rules._replace(multipliers=path)
 
-    def _decide(self, rules: _Rules, predicted: Floats, codes: Any) -> Integers:
-        """Decisions of each rule of a path."""
-        plain, values, ratios = self._scores_and_ratios(rules, predicted, codes)
-        counted = ratios.any(axis=1)
+    def _decide(self, rules: _Rules, rows: Rows) -> Integers:
+        """Plain decisions, and those of each rule of a path."""
+        plain, values, ratios = self._scores_and_ratios(
+            rules, rows.y_pred, rows.groups.codes
+        )
+        counted, plain = ratios.any(axis=1), plain.argmax(axis=1)
         return np.array(
-            [
-                np.where(
-                    counted,
-                    (values - ratios @ multipliers).argmax(axis=1),
-                    plain.argmax(axis=1),
-                )
-                for multipliers in rules.multipliers
+            [plain]
+            + [
+                np.where(counted, (values - ratios @ each).argmax(axis=1), plain)
+                for each in rules.multipliers
             ]
         )
 
@@ -461,8 +488,8 @@ class _RateNoise:
 
         Noise adds to the largest difference of rates, and that of a rule that is given
         is subtracted. What is `fitted` is the share of the variance of this noise that
-        new rows have more than these. Rates of parts come from several `fits`, of which
-        any one may differ more than their mean; theirs are less the mean of all groups.
+        new rows have more than these. Rates of parts come from several `fits`, whose
+        variance adds to the error; theirs are less the mean of all groups.
         """
         if not self.compared.any():
             return math.nan, math.nan
@@ -474,8 +501,7 @@ class _RateNoise:
             self.largest(rates + self._draws * np.sqrt(np.maximum(each, 0)))
             for each in (hidden, -hidden, all_variances)
         )
-        of_one = self.largest(fits).mean() - self.largest(fits.mean(axis=0))
-        expected = self.largest(rates) + more.mean() - less.mean() + of_one
+        expected = self.largest(rates) + more.mean() - less.mean()
         return max(0.0, float(expected)), float(all_noise.std())
 
     def measure_path(
@@ -485,15 +511,16 @@ class _RateNoise:
 
         Multipliers are fitted to noise in part. New rows do not have it, and in these
         rates it is hidden: it cancels the noise of the rows left out. It is told by the
-        rates without each part, `on_all` rows and on those fitted to: the former vary
-        by what is fitted, and the latter by what is not. A line along the path smooths
-        this share.
+        rates without each part, `on_all` rows and on those fitted to, of parts by
+        rules: the former vary by what is fitted, and the latter by what is not. A line
+        along the path smooths this share.
         """
         sizes, shares, fits = self.compared / self.units, [], []
         weights = quotients(sizes, sizes.sum(axis=0))
         # By the jackknife, the variance without one part is less by this factor.
-        factor = (_N_PARTS - 1) ** 2 / _N_PARTS
-        for rule, *both in zip(rates, on_all, on_others, strict=True):
+        factor = (len(on_all) - 1) ** 2 / len(on_all)
+        of_rules = on_all.swapaxes(0, 1), on_others.swapaxes(0, 1)
+        for rule, *both in zip(rates, *of_rules, strict=True):
             relative = [
                 each - (each * weights).sum(axis=1, keepdims=True) for each in both
             ]
@@ -530,6 +557,14 @@ class _RateNoise:
             ratios = quotients(difference, error)[..., both]
             largest = np.maximum(largest, ratios.max(axis=-1, initial=0))
         return largest
+
+
+def _parts_of(rows: Rows) -> Integers:
+    """Assign rows to parts: a fold is one or several, or several folds are one."""
+    n_each = -(-_N_PARTS // (int(rows.fold.max()) + 1))
+    within = assign_folds(rows.y_true, rows.groups.codes, n_each, None)
+    parts = rows.fold % _N_PARTS * n_each + within
+    return np.asarray(np.unique(parts, return_inverse=True)[1])
 
 
 def _is_below(difference: Any, error: Any, limit: float, n_errors: float) -> Any:

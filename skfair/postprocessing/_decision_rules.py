@@ -149,7 +149,10 @@ class DecisionRules:
         self.held_out = (-p @ self._cost).argmax(axis=1)[np.newaxis]
         units = quotients(1, self.effective_rows(rows), 1.0)[:, :, np.newaxis]
         noise = _RateNoise(self.kept[:, :, np.newaxis] & self.compared, units)
-        rates, limits = self._rates(rows, self.held_out), np.ones(1)
+        rates, gains = (
+            each(rows, self.held_out) for each in (self._rates, self._gains)
+        )
+        limits = np.ones(1)
         if self.kept.any():
             of_path = np.multiply(_SHARES, noise.largest(rates[0]))
             of_path = np.maximum(of_path, _LEAST_LIMIT)
@@ -157,17 +160,16 @@ class DecisionRules:
             between = np.interp(_STEPS, np.linspace(0, 1, len(of_path)), of_path)
             limits = np.concatenate([limits, between])
             self._path = self._fit_rules(rows, of_path)
-            rates, *of_parts = self._measure(fitted, of_path)
+            rates, gains, *of_parts = self._measure(fitted, of_path)
         self._beyond_noise = self.kept.any() and noise.is_exceeded(rates[0])
         measured = [noise.measure(rates[0])]
         if self.kept.any():
             measured += noise.measure_path(rates[1:], *of_parts)
-        gains = [self._gain(decisions) for decisions in self.held_out]
         differences, errors = np.transpose(measured)
         self.table = {
             "params": [{"limit": limit} for limit in limits.tolist()],
             "limit": limits,
-            f"mean_test_{self.performance}": np.array(gains),
+            f"mean_test_{self.performance}": gains,
             "mean_test_neg_difference": -differences,
             "difference_error": errors,
         }
@@ -175,13 +177,13 @@ class DecisionRules:
 
     def _measure(
         self, fitted: Callable[[int], Rows], limits: Floats
-    ) -> tuple[Floats, Floats, Floats]:
+    ) -> tuple[Floats, Floats, Floats, Floats]:
         """Decide for parts of the rows by rules that are fitted to the other parts.
 
-        Return rates of the plain decisions and of each rule of the path, of the model
-        that predicts: those in the rows that both are fitted to, and what rates of
-        parts have more in rows held out. Return also the rates of each part's rules in
-        all rows, and in the other parts.
+        Return rates and gains of the plain decisions and of each rule of the path, by
+        the model that predicts: those in the rows that both are fitted to, and what
+        those of parts have more in rows held out. Return also the rates of each part's
+        rules in all rows, and in the other parts.
         """
         rows, parts = self.rows, _parts_of(self.rows)
         n_parts = int(parts.max()) + 1
@@ -190,7 +192,8 @@ class DecisionRules:
         part_of = np.full(int(own.position.max()) + 1, -1)
         part_of[rows.position] = parts
         decisions = self._decide(self._path, own)
-        rates, totals = self._rates(own, decisions), self._weights_of(rows)
+        rates, gains = self._rates(own, decisions), self._gains(own, decisions)
+        totals = self._weights_of(rows)
         held_out = np.empty((len(decisions), len(rows)), dtype=np.intp)
         on_all, on_others = [], []
         for part in range(n_parts):
@@ -203,11 +206,14 @@ class DecisionRules:
             for fold in np.unique(rows.fold[~others]).tolist():
                 own = fitted(fold)
                 own = own[part_of[own.position] != part]
-                share = self._weights_of(rows[~others & (rows.fold == fold)]) / totals
-                rates -= share * self._rates(own, self._decide(rules, own))
+                decisions = self._decide(rules, own)
+                held = self._weights_of(rows[~others & (rows.fold == fold)])
+                rates -= held / totals * self._rates(own, decisions)
+                gains -= held.sum() / totals.sum() * self._gains(own, decisions)
         self.held_out = held_out
         rates = np.clip(rates + self._rates(rows, held_out), 0, 1)
-        return rates, np.array(on_all), np.array(on_others)
+        gains = gains + self._gains(rows, held_out)
+        return rates, gains, np.array(on_all), np.array(on_others)
 
     def _weights_of(self, rows: Rows) -> Floats:
         """Weight of each cell, at least of the smallest positive number."""
@@ -349,11 +355,11 @@ class DecisionRules:
             path.append(join(parts))
         return path
 
-    def _gain(self, decisions: Integers) -> float:
-        """Accuracy of decisions for the held-out rows, or minus their mean cost."""
-        costs = self._cost[self.rows.y_true, decisions]
-        cost = np.average(costs, weights=self.rows.weights)
-        return float(1 - cost if self.performance == "accuracy" else -cost * self._unit)
+    def _gains(self, rows: Rows, decisions: Integers) -> Floats:
+        """Accuracy of the decisions of each rule, or minus their mean cost."""
+        costs = self._cost[rows.y_true, decisions]
+        cost = np.average(costs, axis=1, weights=rows.weights)
+        return 1 - cost if self.performance == "accuracy" else -cost * self._unit
 
     def choose(self, max_difference: float) -> int:
         """Return the best rule of the path whose difference is shown to be kept.
@@ -488,8 +494,8 @@ class _RateNoise:
 
         Noise adds to the largest difference of rates, and that of a rule that is given
         is subtracted. What is `fitted` is the share of the variance of this noise that
-        new rows have more than these. Rates of parts come from several `fits`, whose
-        variance adds to the error; theirs are less the mean of all groups.
+        new rows have more than these. Rates of parts come from several `fits`, of which
+        any one may differ more than their mean; theirs are less the mean of all groups.
         """
         if not self.compared.any():
             return math.nan, math.nan
@@ -501,7 +507,8 @@ class _RateNoise:
             self.largest(rates + self._draws * np.sqrt(np.maximum(each, 0)))
             for each in (hidden, -hidden, all_variances)
         )
-        expected = self.largest(rates) + more.mean() - less.mean()
+        of_one = self.largest(fits).mean() - self.largest(fits.mean(axis=0))
+        expected = self.largest(rates) + more.mean() - less.mean() + of_one
         return max(0.0, float(expected)), float(all_noise.std())
 
     def measure_path(

@@ -184,21 +184,23 @@ default="demographic_parity"
     are off and rows have noise. More than 20 groups are each compared with everyone, at
     half the limit.
 
-    Decisions are measured in five parts of the held-out rows, by calibrations and
-    multipliers that are fitted to the other four. Their largest difference is not that
-    in new rows. Noise adds to the largest of several differences; but multipliers are
-    also fitted to noise, which cancels that of the rows left out. How much is told by a
-    jackknife over the parts, and taken out or added by normal errors of the rates.
-    Where the parts' rules differ, their mean hides what one of them may do: what the
-    rules differ by on all rows, in the mean, beyond the difference of their mean rates
-    is added. The standard error is that of the largest difference with errors of all
-    rates and the variance between rules. Of the rules whose limit is at most
-    `max_difference`, and whose difference is below it by its standard error, the one
-    with the highest accuracy is taken; if there is none, that with the smallest sum of
-    both, and a warning unless its difference is below by a fifth of its error. Where
-    the plain rates of no two groups differ by more than noise (studentized differences
-    of all pairs, at a level of 5 %), and where the plain difference is below by its
-    error, no decision is changed.
+    Decisions are measured on held-out rows. To their rates, and to the accuracy, is
+    added what the model that predicts changes in the rows to which it was fitted as the
+    model of a fold was: where many rows share a score, it may decide for all of them as
+    no fold's model does. The largest difference is not that in new rows. Noise adds to
+    the largest of several differences; but multipliers are also fitted to noise, which
+    these rows then do not show. How much is told by a jackknife over five parts of the
+    rows, and taken out or added by normal errors of the rates. Where the rules without
+    a part differ, one of them may do more than their mean: what they differ by on all
+    rows, in the mean, beyond the difference of their mean rates is added. The standard
+    error is that of the largest difference with errors of all rates and the variance
+    between rules. Of the rules whose limit is at most `max_difference`, and whose
+    difference is below it by its standard error, the one with the highest accuracy is
+    taken; if there is none, that with the smallest sum of both, and a warning unless
+    its difference is below by a fifth of its error. Where the plain rates of no two
+    groups differ by more than noise (studentized differences of all pairs, at a level
+    of 5 %), and where the plain difference is below by its error, no decision is
+    changed.
 
     Equal errors often need that some of the people with nearly the same score get one
     decision, and some another. Late decimals of a row's probabilities decide which:

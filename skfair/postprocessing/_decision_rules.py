@@ -45,8 +45,7 @@ _ROWS_BY_COEFFICIENT = 20
 _LEAST_PROBABILITY = 1e-6
 #: Groups of no more rows, or of a class whose errors are compared, are left out.
 FEW_ROWS = 30
-#: Multipliers that judge a part of the rows are fitted to the other parts, of which
-#: there are at least so many; more folds than this are joined.
+#: Noise that multipliers are fitted to is told by leaving out each of so many parts.
 _N_PARTS = 5
 #: A rule is chosen if its difference is below the limit by so many standard errors.
 _N_ERRORS_CHOSEN = 1.0
@@ -152,7 +151,7 @@ class DecisionRules:
         rates, gains = (
             each(rows, self.held_out) for each in (self._rates, self._gains)
         )
-        limits = np.ones(1)
+        limits, path = np.ones(1), list[tuple[float, float]]()
         if self.kept.any():
             of_path = np.multiply(_SHARES, noise.largest(rates[0]))
             of_path = np.maximum(of_path, _LEAST_LIMIT)
@@ -160,11 +159,12 @@ class DecisionRules:
             between = np.interp(_STEPS, np.linspace(0, 1, len(of_path)), of_path)
             limits = np.concatenate([limits, between])
             self._path = self._fit_rules(rows, of_path)
-            rates, gains, *of_parts = self._measure(fitted, of_path)
+            self.held_out = self._decide(self._path, rows)
+            rates, gains = self._measure(fitted)
+            of_parts = self._rates_without_parts(of_path)
+            path = noise.measure_path(rates[1:], *of_parts)
         self._beyond_noise = self.kept.any() and noise.is_exceeded(rates[0])
-        measured = [noise.measure(rates[0])]
-        if self.kept.any():
-            measured += noise.measure_path(rates[1:], *of_parts)
+        measured = [noise.measure(rates[0]), *path]
         differences, errors = np.transpose(measured)
         self.table = {
             "params": [{"limit": limit} for limit in limits.tolist()],
@@ -175,45 +175,46 @@ class DecisionRules:
         }
         return self
 
-    def _measure(
-        self, fitted: Callable[[int], Rows], limits: Floats
-    ) -> tuple[Floats, Floats, Floats, Floats]:
-        """Decide for parts of the rows by rules that are fitted to the other parts.
+    def _measure(self, fitted: Callable[[int], Rows]) -> tuple[Floats, Floats]:
+        """Measure rates and gains of plain decisions and all rules, as they predict.
 
-        Return rates and gains of the plain decisions and of each rule of the path, by
-        the model that predicts: those in the rows that both are fitted to, and what
-        those of parts have more in rows held out. Return also the rates of each part's
-        rules in all rows, and in the other parts.
+        They are those of the held-out rows, and what the model that predicts changes in
+        rows to which it was fitted as the model of a fold was: where rows share scores,
+        it may decide for all of them as no model of a fold does.
         """
-        rows, parts = self.rows, _parts_of(self.rows)
-        n_parts = int(parts.max()) + 1
-        # Number of the part of each row of the fit, -1 of rows never held out.
-        own = fitted(-1)
-        part_of = np.full(int(own.position.max()) + 1, -1)
-        part_of[rows.position] = parts
-        decisions = self._decide(self._path, own)
-        rates, gains = self._rates(own, decisions), self._gains(own, decisions)
+        rows, every = self.rows, fitted(-1)
+        rates, gains = (
+            self._rates(rows, self.held_out),
+            self._gains(rows, self.held_out),
+        )
+        predicted = np.empty((len(rates), int(every.position.max()) + 1), dtype=np.intp)
+        predicted[:, every.position] = self._decide(self._path, every)
         totals = self._weights_of(rows)
-        held_out = np.empty((len(decisions), len(rows)), dtype=np.intp)
-        on_all, on_others = [], []
-        for part in range(n_parts):
+        for fold in np.unique(rows.fold).tolist():
+            own = fitted(fold)
+            both = predicted[:, own.position], self._decide(self._path, own)
+            held = self._weights_of(rows[rows.fold == fold])
+            after, before = (self._rates(own, decisions) for decisions in both)
+            rates += held / totals * (after - before)
+            after, before = (self._gains(own, decisions) for decisions in both)
+            gains += held.sum() / totals.sum() * (after - before)
+        return np.clip(rates, 0, 1), gains
+
+    def _rates_without_parts(self, limits: Floats) -> tuple[Floats, Floats]:
+        """Rates of rules that are fitted to all parts of the rows but one.
+
+        They are those in all rows, and in the rows that the rules are fitted to, of
+        parts by rules.
+        """
+        rows, on_all, on_others = self.rows, [], []
+        parts = assign_folds(rows.y_true, rows.groups.codes, _N_PARTS, None)
+        for part in range(_N_PARTS):
             others = parts != part
             rules = self._fit_rules(rows[others], limits)
-            decisions = self._decide(rules, rows)
-            held_out[:, ~others] = decisions[:, ~others]
-            on_all.append(self._rates(rows, decisions[1:]))
-            on_others.append(self._rates(rows[others], decisions[1:, others]))
-            for fold in np.unique(rows.fold[~others]).tolist():
-                own = fitted(fold)
-                own = own[part_of[own.position] != part]
-                decisions = self._decide(rules, own)
-                held = self._weights_of(rows[~others & (rows.fold == fold)])
-                rates -= held / totals * self._rates(own, decisions)
-                gains -= held.sum() / totals.sum() * self._gains(own, decisions)
-        self.held_out = held_out
-        rates = np.clip(rates + self._rates(rows, held_out), 0, 1)
-        gains = gains + self._gains(rows, held_out)
-        return rates, gains, np.array(on_all), np.array(on_others)
+            decisions = self._decide(rules, rows)[1:]
+            on_all.append(self._rates(rows, decisions))
+            on_others.append(self._rates(rows[others], decisions[:, others]))
+        return np.array(on_all), np.array(on_others)
 
     def _weights_of(self, rows: Rows) -> Floats:
         """Weight of each cell, at least of the smallest positive number."""
@@ -514,13 +515,13 @@ class _RateNoise:
     def measure_path(
         self, rates: Floats, on_all: Floats, on_others: Floats
     ) -> list[tuple[float, float]]:
-        """Measure the rules of a path, which were fitted to other rows than these.
+        """Measure the rules of a path by their rates in the rows they are fitted to.
 
-        Multipliers are fitted to noise in part. New rows do not have it, and in these
-        rates it is hidden: it cancels the noise of the rows left out. It is told by the
-        rates without each part, `on_all` rows and on those fitted to, of parts by
-        rules: the former vary by what is fitted, and the latter by what is not. A line
-        along the path smooths this share.
+        Multipliers are fitted to noise in part, which these rates hide, and new rows do
+        not have. How much is told by rules that are fitted without a part of the rows:
+        their rates `on_all` rows vary by what is fitted, and those `on_others`, to
+        which they are fitted, by what is not. Both are of parts by rules. A line along
+        the path smooths this share.
         """
         sizes, shares, fits = self.compared / self.units, [], []
         weights = quotients(sizes, sizes.sum(axis=0))
@@ -564,14 +565,6 @@ class _RateNoise:
             ratios = quotients(difference, error)[..., both]
             largest = np.maximum(largest, ratios.max(axis=-1, initial=0))
         return largest
-
-
-def _parts_of(rows: Rows) -> Integers:
-    """Assign rows to parts: a fold is one or several, or several folds are one."""
-    n_each = -(-_N_PARTS // (int(rows.fold.max()) + 1))
-    within = assign_folds(rows.y_true, rows.groups.codes, n_each, None)
-    parts = rows.fold % _N_PARTS * n_each + within
-    return np.asarray(np.unique(parts, return_inverse=True)[1])
 
 
 def _is_below(difference: Any, error: Any, limit: float, n_errors: float) -> Any:

@@ -52,7 +52,7 @@ _N_PARTS = 5
 #: Rows that are enough to see how good a repair is.
 _MANY_ROWS = 100_000
 #: Rows of which the gap is found where random ties add to it.
-_N_DRAWN = 20_000
+_N_DRAWN = 10_000
 _REMEDY = (
     "Give more rows, larger groups, a larger max_mcdp or a lower repair_level, or "
     "ties='random' where rows share scores"

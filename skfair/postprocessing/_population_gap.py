@@ -212,7 +212,8 @@ class _Stratum:
         noise = _MEAN_DISTANCE * np.sqrt(np.sort(1 / sizes)[-2:].sum())
         self.halves: list[GroupCDFs] = []
         if noise > _NO_NOISE * limit:
-            n_halves = _N_ROWS // max(1, len(statistic.scores))
+            n_rows = len(statistic.scores if predicted is None else predicted.rows)
+            n_halves = _N_ROWS // max(1, n_rows)
             n_halves = min(_MOST_HALVES, max(_FEWEST_HALVES, n_halves))
             random = np.random.default_rng(0)
             self.halves = [

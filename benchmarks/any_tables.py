@@ -49,11 +49,11 @@ import pandas as pd
 from _files import find_table
 from _paper_protocol import Rows, Split, Task, split
 from _peer_mitigation import Models, decided, thresholds_fairlearn, wasserstein
+from _repair_ways import SHARES_LEFT, WAYS
 from _tables import load_table
 from fair_models import METHODS, accuracy, area, make_plain, point, positive
 from numpy.lib.stride_tricks import sliding_window_view
 from pandas.api.types import is_numeric_dtype
-from repair_areas import SHARES_LEFT, WAYS
 
 from skfair._comparison import mean_mcdp
 from skfair._rows import Rows as Table

@@ -2,7 +2,7 @@
 
     SKFAIR_DATA=path/to/tables python benchmarks/documentation.py trade_off
     SKFAIR_DATA=path/to/tables python benchmarks/documentation.py report
-    python benchmarks/documentation.py docs/decisions.md
+    python benchmarks/documentation.py docs/postprocessing.md
 
 Of the Adult table, `trade_off` searches a model and its repair together, prints what is
 reached on test rows, and draws ``trade_off.png``. `report` writes ``report.html`` here,

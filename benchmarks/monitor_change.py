@@ -30,10 +30,10 @@ from skfair.metrics._quantiles import Comparisons, supremum_quantile
 from skfair.monitoring import FairnessMonitor
 from skfair.monitoring._fairness_monitor import (
     N_SCORES,
+    add_look,
     levels_of,
     separation,
     share_of_look,
-    with_look,
 )
 
 ALPHA, N_RUNS, N_LOOKS = 0.05, 1000, 500
@@ -58,7 +58,7 @@ def thresholds(
     """At each look each start, and how much the disparity may rise and fall there."""
     found = []
     for look in range(1, n_looks + 1):
-        blocks = reduce(with_look, [0] * look, [])
+        blocks = reduce(add_look, [0] * look, [])
         starts = [*accumulate(n for n, _ in blocks)][:-1]
         level = ALPHA * share_of_look(look)
         levels = levels_of(level / (4 * max(len(starts), 1)))
@@ -86,7 +86,7 @@ def check_threshold(metric: str, sizes: tuple[float, float], n_looks: int) -> No
         return
     monitor = FairnessMonitor(functions[metric], min_group_size=1)
     start, rise, fall = thresholds(metric, sizes, n_looks)[-1][-1]
-    n_starts = len(reduce(with_look, [0] * n_looks, [])) - 1
+    n_starts = len(reduce(add_look, [0] * n_looks, [])) - 1
     tail = ALPHA * share_of_look(n_looks) / (4 * n_starts)
     found = []
     for n in (start, n_looks - start):

@@ -4,21 +4,15 @@
 
 Seventeen tables, those of `benchmarks/tables` and seven of `_tables.py`, around a
 logistic regression and a LightGBM of 80 trees, split and cut as `any_tables.py` does.
-Each way repairs the test scores by what the validation scores tell, to four shares of
-their gap. Areas are those of `fair_models.py`; standard errors are over cells, of which
-each is the mean of its seeds.
-
-- band: `ScoreRepairer(max_mcdp=...)`; exact: the same without smoothed CDFs;
-- level: `ScoreRepairer(repair_level=...)`;
-- quantiles: (1 - t) s + t times the groups' mean quantile at F_g(s), by smoothed CDFs;
-- barycentre: the same by the order of the rows, as EquiPy does.
+Each way of `_repair_ways.py` repairs the test scores by what the validation scores
+tell, to four shares of their gap. Areas are those of `fair_models.py`; standard errors
+are over cells, of which each is the mean of its seeds.
 """
 
 from __future__ import annotations
 
 import argparse
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,70 +20,14 @@ import fair_models
 import numpy as np
 import pandas as pd
 from _paper_protocol import Rows, split
+from _repair_ways import SHARES_LEFT, WAYS
 from _tables import load_table
+from any_tables import read_task
 from fair_models import area, make_plain, point, positive
-from numpy.typing import NDArray
 
-from skfair.metrics import mcdp
-from skfair.postprocessing import ScoreRepairer, _score_repairer
-
-SHARES_LEFT = (0.0, 0.25, 0.5, 0.75)
 SHARED = ("adult", "bank", "census", "nist", "diabetes", "oulad", "crime by state")
 #: Most rows that are trained on and repaired by, and most that are measured.
 N_ROWS, N_TEST = 3000, 12_000
-Scores = NDArray[np.float64]
-#: Learns from scores and groups to leave a share of the gap of other scores.
-Way = Callable[[Scores, Any, float], Callable[[Scores, Any], Scores]]
-
-
-def band(scores: Scores, groups: Any, share_left: float) -> Any:
-    gap = share_left * mcdp(None, scores, sensitive_features=groups)
-    repairer = ScoreRepairer(max_mcdp=gap).fit(scores, sensitive_features=groups)
-    return lambda new, of: repairer.transform(new, sensitive_features=of)
-
-
-def exact(scores: Scores, groups: Any, share_left: float) -> Any:
-    largest = _score_repairer._LARGEST_CHANGE
-    _score_repairer._LARGEST_CHANGE = 0.0
-    try:
-        return band(scores, groups, share_left)
-    finally:
-        _score_repairer._LARGEST_CHANGE = largest
-
-
-def level(scores: Scores, groups: Any, share_left: float) -> Any:
-    repairer = ScoreRepairer(1 - share_left).fit(scores, sensitive_features=groups)
-    return lambda new, of: repairer.transform(new, sensitive_features=of)
-
-
-def quantiles(scores: Scores, groups: Any, share_left: float) -> Any:
-    full = band(scores, groups, 0.0)
-    return lambda new, of: share_left * new + (1 - share_left) * full(new, of)
-
-
-def barycentre(scores: Scores, groups: Any, share_left: float) -> Any:
-    own = {group: np.sort(scores[groups == group]) for group in np.unique(groups)}
-
-    def repaired(new: Scores, of: Any) -> Scores:
-        fair = np.zeros(len(new))
-        for group, sample in own.items():
-            rows = of == group
-            heights = np.searchsorted(sample, new[rows], "right") / len(sample)
-            for other in own.values():
-                share = len(other) / len(scores)
-                fair[rows] += share * np.quantile(other, heights)
-        return share_left * new + (1 - share_left) * fair
-
-    return repaired
-
-
-WAYS: dict[str, Way] = {
-    "band": band,
-    "exact": exact,
-    "level": level,
-    "quantiles": quantiles,
-    "barycentre": barycentre,
-}
 
 
 def areas(task: Any, seed: int) -> dict[str, float]:
@@ -115,8 +53,6 @@ def areas(task: Any, seed: int) -> dict[str, float]:
 
 
 def main() -> None:
-    from any_tables import read_task  # which imports the ways
-
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", default="0,1")
     seeds = [int(seed) for seed in parser.parse_args().seeds.split(",")]

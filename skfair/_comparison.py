@@ -153,13 +153,13 @@ class Comparison(Result):
         return pd.DataFrame({name: getattr(self, name) for name in columns})
 
     def _table(self) -> pd.DataFrame:
-        """Table as it is printed, with the error beside the difference."""
+        """Return the table as it is printed, with the error beside the difference."""
         table = self.to_frame()
         both = zip(table["difference"], table.pop("standard_error"), strict=True)
         table["difference"] = [" ± ".join(rounded([*pair])) for pair in both]
         return table
 
-    def in_words(self) -> str:
+    def describe(self) -> str:
         """Write all numbers of both models."""
         texts = []
         for name, value in self.mitigated.items():
@@ -193,7 +193,7 @@ def warn_of_comparison(
     if problem or comparison.lacks_gain:
         warn_user(
             f"{type(mitigator).__name__}, on {comparison.n_samples} held-out rows: "
-            f"{problem or 'no gain is shown'}: {comparison.in_words()}. {remedy}.",
+            f"{problem or 'no gain is shown'}: {comparison.describe()}. {remedy}.",
             MitigationWarning,
         )
 
@@ -314,7 +314,7 @@ class Gap(NamedTuple):
         return self._replace(value=moved, slopes=lambda: stretch * self.slopes())
 
     def add_noise(self, gaps: ArrayLike, signs: ArrayLike) -> Floats:
-        """Move the squares of gaps by the square of what noise is in the mean."""
+        """Add the mean square of noise to the squares of gaps, or subtract it."""
         moved = np.asarray(signs) * self.mean_noise**2
         return np.asarray(np.sqrt(np.clip(np.square(gaps) + moved, 0, 1)))
 
@@ -327,13 +327,13 @@ def gap_error(before: Gap, after: Gap, rows: Rows) -> float:
 
 
 def exceeds_noise(rows: Rows) -> bool:
-    """Whether scores of two groups differ by more than noise."""
+    """Return whether scores of two groups differ by more than noise."""
     gap = mean_mcdp(rows, adjusts=True)
     return gap.value > gap.noise
 
 
 def r2(y: Floats, predicted: Floats, weights: Floats) -> float:
-    """R2, nan of targets that are all equal."""
+    """Return R2, nan of targets that are all equal."""
     if not np.ptp(y):
         return math.nan
     return float(r2_score(y, predicted, sample_weight=weights))
@@ -350,7 +350,7 @@ def _error(value: float, slopes: Floats, weights: Floats) -> float:
 def average_precision(
     y: Floats, scores: Floats, weights: Floats
 ) -> tuple[float, Callable[[], Floats]]:
-    """Average precision, the mean precision at the positive rows, and its slopes.
+    """Return the average precision and its slope in the weight of each row.
 
     The function computes the derivatives in the weights of the rows.
     """
@@ -377,7 +377,7 @@ def average_precision(
 
 
 def mean_mcdp(rows: Rows, adjusts: bool = False) -> Gap:
-    """Mean MCDP(0) of the strata that have two groups, by the weight of their rows.
+    """Return the mean MCDP(0) of strata with two groups, by weight of rows.
 
     Rows with the code -1 are in no stratum. With `adjusts` the gap of a pair of groups
     is lowered by what its noise exceeds that of the pair with the least.
@@ -422,7 +422,7 @@ def mean_mcdp(rows: Rows, adjusts: bool = False) -> Gap:
 
 
 def _largest_gap(rows: Rows, critical: float = 0.0) -> Gap:
-    """Gap of the pair of groups that is largest when adjusted for sizes.
+    """Return the gap of the pair of groups that is largest when adjusted for sizes.
 
     The noise of a pair is `critical` times the square root of the sum of its inverse
     sizes. Of many groups the pairs are those of the largest ones, which have the least
@@ -472,7 +472,7 @@ def _largest_gap(rows: Rows, critical: float = 0.0) -> Gap:
 
 
 def _mean_distance(rows: Rows) -> float:
-    """Mean of the largest distance between a Brownian bridge and 0.
+    """Simulate the mean of the largest distance between a Brownian bridge and 0.
 
     It is the largest distance of empirical CDFs, as a multiple of `scale`, at the
     heights of scores in the CDF of all rows: of two scores it is less than half of what

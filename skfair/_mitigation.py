@@ -145,12 +145,12 @@ class PredictsByGroup(MetaMitigator):
     def score(
         self,
         X: Any,
-        y: Any,
+        y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         *,
-        sensitive_features: Any = None,
+        sensitive_features: ArrayLike | None = None,
     ) -> float:
-        """Accuracy of `predict`.
+        """Return the accuracy of `predict`.
 
         Parameters
         ----------
@@ -179,13 +179,13 @@ class PredictsWithinStrata(MetaMitigator):
     def score(
         self,
         X: Any,
-        y: Any,
+        y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         *,
-        sensitive_features: Any = None,
-        control_features: Any = None,
+        sensitive_features: ArrayLike | None = None,
+        control_features: ArrayLike | None = None,
     ) -> float:
-        """Accuracy of `predict`, or R2 of a regressor.
+        """Return the accuracy of `predict`, or R2 of a regressor.
 
         Parameters
         ----------
@@ -210,9 +210,13 @@ class PredictsWithinStrata(MetaMitigator):
 
 
 def _score_predictions(
-    mitigator: Any, X: Any, y: Any, sample_weight: Any, groups: dict[str, Any]
+    mitigator: Any,
+    X: Any,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None,
+    groups: dict[str, Any],
 ) -> float:
-    """Accuracy, or R2, of what a mitigator predicts of rows with groups."""
+    """Return the accuracy, or R2, of predictions for rows with groups."""
     predicted = mitigator.predict(X, **groups)
     metric = r2_score if is_regressor(mitigator) else accuracy_score
     return float(metric(y, predicted, sample_weight=sample_weight))
@@ -258,16 +262,16 @@ class Given(NamedTuple):
 def begin_fit(
     mitigator: Any,
     X: Any,
-    y: Any,
-    sensitive_features: Any,
-    control_features: Any,
+    y: ArrayLike,
+    sensitive_features: ArrayLike | None,
+    control_features: ArrayLike | None,
     sample_weight: ArrayLike | None,
     *,
     all_strata: bool = False,
     several_classes: bool = False,
     without_groups: str = "no gap is penalised",
 ) -> Given:
-    """Check what the `fit` of a mitigator was given, and find classes and groups.
+    """Check the arguments of `fit`, and find classes and groups.
 
     Strata that cannot be compared are left out, unless `all_strata`. Where no groups
     are given, the user is warned of what happens `without_groups`.
@@ -290,7 +294,7 @@ def begin_fit(
         strata = find_strata(mitigator, X, control_features)
         if strata is not None:
             _refuse_numbers(mitigator, "control_features", strata, X, control_features)
-        groups, compared = within_strata(groups, strata, weights)
+        groups, compared = keep_comparable(groups, strata, weights)
     elif getattr(mitigator, "strength", "auto") != 0:
         _warn_without_groups(mitigator, without_groups)
     drops = mitigator.drop_sensitive
@@ -311,7 +315,9 @@ def _warn_without_groups(mitigator: Any, what: str) -> None:
     )
 
 
-def _find_groups(mitigator: Any, X: Any, sensitive_features: Any) -> Groups:
+def _find_groups(
+    mitigator: Any, X: Any, sensitive_features: ArrayLike | None
+) -> Groups:
     """Return the group of each row: those given, or columns of X."""
     groups = resolve_groups(
         sensitive_features,
@@ -323,7 +329,9 @@ def _find_groups(mitigator: Any, X: Any, sensitive_features: Any) -> Groups:
     return groups
 
 
-def find_strata(mitigator: Any, X: Any, control_features: Any) -> Groups | None:
+def find_strata(
+    mitigator: Any, X: Any, control_features: ArrayLike | None
+) -> Groups | None:
     """Return the stratum of each row, None if none are given."""
     selector = getattr(mitigator, "control_features", None)
     if control_features is None and selector is None:
@@ -389,7 +397,9 @@ def begin_predict(mitigator: Any, X: Any) -> Any:
     return drop_columns(X, np.flatnonzero(np.isin(columns, dropped)).tolist())
 
 
-def groups_to_predict(mitigator: Any, X: Any, sensitive_features: Any) -> Any:
+def groups_to_predict(
+    mitigator: Any, X: Any, sensitive_features: ArrayLike | None
+) -> Any:
     """Return the groups of rows to predict: those given, or columns of X."""
     if sensitive_features is not None:
         return sensitive_features
@@ -507,7 +517,7 @@ def _find_classes(
 
 
 def _most_values(labels: Sequence[Any]) -> int:
-    """Count the values of the column that has most, of labels of one or several."""
+    """Count the distinct values of each column, and return the largest count."""
     columns = zip(*labels, strict=True) if n_columns_of(labels) > 1 else [labels]
     return max(len(set(column)) for column in columns)
 
@@ -523,7 +533,7 @@ def groups_to_compare(groups: Groups) -> Groups:
     return groups
 
 
-def within_strata(
+def keep_comparable(
     groups: Groups,
     strata: Groups | None,
     weights: NDArray[Any] | None = None,
@@ -606,7 +616,7 @@ def weight_keyword(estimator: Any) -> str:
 
 def route_fit_params(
     mitigator: Any,
-    sensitive_features: Any,
+    sensitive_features: ArrayLike | None,
     fit_params: dict[str, Any],
     sample_weight: NDArray[Any] | None = None,
 ) -> Bunch:
@@ -642,7 +652,7 @@ def route_fit_params(
 
 
 def weights_for(estimator: Any, weights: NDArray[Any] | None) -> dict[str, Any]:
-    """Keyword with the weights for the `fit` of an estimator, if it takes any."""
+    """Return the keyword of the weights for `fit`, if the estimator takes any."""
     if weights is None:
         return {}
     try:
@@ -659,7 +669,7 @@ def make_splits(
     for_split: dict[str, Any],
     most_folds: int | None = None,
 ) -> list[Split]:
-    """Training and test rows by `cv`; a number makes folds that are stratified.
+    """Return training and test rows by `cv`; a number makes folds that are stratified.
 
     They are stratified by class and cell, and each class needs a row for each fold. Of
     a regressor tenths of the rows, by order of the target, stand for classes. A number
@@ -694,7 +704,7 @@ def tenths_of(y: Floats) -> Integers:
 def predict_targets(
     mitigator: Any, given: Given, splits: list[Split], routed: Bunch, tasks: Tasks
 ) -> tuple[list[Any], Rows]:
-    """Fit the estimator of a mitigator to what was given, as `predict_folds`."""
+    """Fit the estimator of a mitigator, and predict targets as `predict_folds`."""
     labels = given.classes.tolist() if is_classifier(mitigator) else None
     columns = given.X, given.rows, given.target, labels, splits, routed.estimator.fit
     estimator, n_jobs = mitigator.estimator, mitigator.n_jobs
@@ -771,12 +781,12 @@ def _check_training_parts(
 def _model_and_predictions(
     model: Any, X: Any, positions: Integers, labels: list[Any] | None
 ) -> tuple[Any, Floats]:
-    """Return a fitted model, and what it predicts of rows left out."""
+    """Return a fitted model, and its predictions for held-out rows."""
     return model, label_probabilities(model, X, labels)
 
 
 def label_probabilities(model: Any, X: Any, labels: list[Any] | None) -> Floats:
-    """Probability of each label by a fitted classifier, 0 if it has not seen it.
+    """Return probability of each label by a fitted classifier, 0 if it has not seen it.
 
     Of a regressor, without labels, its predictions are the only column.
     """
@@ -805,20 +815,20 @@ def label_probabilities(model: Any, X: Any, labels: list[Any] | None) -> Floats:
 
 
 def mean_probabilities(models: list[Any], X: Any, labels: list[Any] | None) -> Floats:
-    """Mean probability of each label over fitted models."""
+    """Return the mean probability of each label over fitted models."""
     predicted = [label_probabilities(model, X, labels) for model in models]
     return np.asarray(np.mean(predicted, axis=0))
 
 
 def mean_of_folds(held_out: Rows, n_samples: int) -> Floats:
-    """Mean predictions of each row over the folds that held it out, nan for none."""
+    """Average the predictions of each row over the folds that held it out."""
     total = np.zeros((n_samples, held_out.y_pred.shape[1]))
     np.add.at(total, held_out.position, held_out.y_pred)
     counts = np.bincount(held_out.position, minlength=n_samples)
     return quotients(total, counts[:, None], math.nan)
 
 
-def fit_all(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> Any:
+def fit_all(estimator: Any, X: Any, y: ArrayLike, fit_params: dict[str, Any]) -> Any:
     """Fit a clone to all rows; a frozen classifier is returned as it is."""
     if isinstance(estimator, FrozenEstimator):
         return estimator
@@ -870,7 +880,7 @@ def hold_out_if_possible(
 
 
 def most_groups(rows: Rows) -> int:
-    """Count the groups, in the stratum that has the most."""
+    """Count the groups of the stratum with the most groups."""
     cells = np.unique(rows.cells)
     strata = cells[cells >= 0] // max(1, rows.n_groups)
     return int(np.bincount(strata, minlength=1).max())

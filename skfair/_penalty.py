@@ -96,7 +96,7 @@ def mean_over_strata(
     weights: Floats,
     gap_of: Callable[[Any, int], SmoothGap],
 ) -> SmoothGap:
-    """Mean of the gaps within strata, by the weight of those that have two groups.
+    """Average the gaps of the strata with two groups, by their weight.
 
     `gap_of` takes the rows of a stratum and its code; rows with the code -1 are in
     none, and without codes all rows are one stratum. Threshold and pair are those of
@@ -124,7 +124,7 @@ def mean_over_strata(
 
 
 def threshold_grid(temperature: float) -> Floats:
-    """Thresholds from 0 to 1, closer than the sigmoids are wide up to a limit."""
+    """Return thresholds from 0 to 1, closer together than sigmoids are wide."""
     low, high = _INTERVALS
     return np.linspace(0, 1, int(min(max(2 * temperature, low), high)) + 1)
 
@@ -132,7 +132,7 @@ def threshold_grid(temperature: float) -> Floats:
 def _shares_of_rows(
     codes: NDArray[np.integer], sample_weight: Floats | None
 ) -> tuple[Floats, NDArray[np.integer], NDArray[np.intp]]:
-    """Share of each row in its group's weight, new codes, and the old code of each.
+    """Return each row's share of its group's weight, and new and old codes.
 
     The new codes number only the groups that have weight.
     """
@@ -164,7 +164,7 @@ class _Rows(NamedTuple):
             yield block, expit(self.temperature * distances)
 
     def cdfs(self) -> tuple[Floats, Floats]:
-        """Thresholds of the grid, and smooth CDFs, (n_groups, n_thresholds)."""
+        """Return thresholds of the grid, and smooth CDFs, (n_groups, n_thresholds)."""
         thresholds = threshold_grid(self.temperature)
         n_groups = int(self.codes.max()) + 1
         total = np.zeros((n_groups, len(thresholds)))
@@ -178,7 +178,7 @@ class _Rows(NamedTuple):
         return thresholds, total
 
     def gradient(self, thresholds: Floats, slopes: Floats) -> Floats:
-        """Gradient in the scores, from the slopes in the CDFs by the chain rule."""
+        """Return the gradient in the scores, from the slopes in the CDFs."""
         used = np.flatnonzero(slopes.any(axis=0))
         gradient = np.empty(len(self.scores))
         for block, below in self.sigmoids(thresholds[used]):
@@ -189,13 +189,13 @@ class _Rows(NamedTuple):
         return gradient
 
     def means(self) -> Floats:
-        """Mean score of each group."""
+        """Return the mean score of each group."""
         grouped = self.codes >= 0
         weighted = (self.shares * self.scores)[grouped]
         return np.bincount(self.codes[grouped], weighted).astype(np.float64)
 
     def signed_shares(self, pair: tuple[int, int]) -> Floats:
-        """Shares in the pair's first group, minus those in its second, else 0."""
+        """Return shares in the pair's first group, minus those in the second."""
         signs = (self.codes == pair[0]).astype(np.float64) - (self.codes == pair[1])
         return np.asarray(signs * self.shares)
 
@@ -210,21 +210,21 @@ class _Grid(NamedTuple):
     temperature: float
 
     def cdfs(self) -> tuple[Floats, Floats]:
-        """Thresholds of the grid, and smooth CDFs, (n_groups, n_thresholds)."""
+        """Return thresholds of the grid, and smooth CDFs, (n_groups, n_thresholds)."""
         below, _ = _sigmoids_on_grid(self.temperature, self.shares.shape[1])
         return threshold_grid(self.temperature), self.shares @ below
 
     def gradient(self, thresholds: Floats, slopes: Floats) -> Floats:
-        """Gradient in the scores, from the slopes in the CDFs at all thresholds."""
+        """Return the gradient in the scores, from the slopes at all thresholds."""
         _, density = _sigmoids_on_grid(self.temperature, self.shares.shape[1])
         return -self.temperature * self.shares * (slopes @ density.T)
 
     def means(self) -> Floats:
-        """Mean score of each group."""
+        """Return the mean score of each group."""
         return self.shares @ np.linspace(0, 1, self.shares.shape[1])
 
     def signed_shares(self, pair: tuple[int, int]) -> Floats:
-        """Shares in the pair's first group, minus those in its second, else 0."""
+        """Return shares in the pair's first group, minus those in the second."""
         signed = np.zeros_like(self.shares)
         signed[pair[0]], signed[pair[1]] = self.shares[pair[0]], -self.shares[pair[1]]
         return signed
@@ -232,14 +232,14 @@ class _Grid(NamedTuple):
 
 @lru_cache(maxsize=1)
 def _sigmoids_on_grid(temperature: float, n_scores: int) -> tuple[Floats, Floats]:
-    """Sigmoids of thresholds minus scores, and their slopes, by score and threshold."""
+    """Return sigmoids of thresholds minus scores, and their slopes."""
     distances = threshold_grid(temperature) - np.linspace(0, 1, n_scores)[:, None]
     below = expit(temperature * distances)
     return below, below * (1 - below)
 
 
 def _no_gap(shape: int | tuple[int, ...]) -> SmoothGap:
-    """Gap of fewer than two groups, with a gradient of zeros."""
+    """Return the gap of fewer than two groups, with a gradient of zeros."""
     return SmoothGap(0.0, np.zeros(shape), math.nan, (-1, -1))
 
 
@@ -250,7 +250,7 @@ def _with_codes(gap: SmoothGap, codes: NDArray[np.intp]) -> SmoothGap:
 
 
 def _gap_of(rows: _Rows | _Grid, objective: Objective, sharpness: float) -> SmoothGap:
-    """Gap of an objective, for ``"mcdp"`` by the soft maximum."""
+    """Return the gap of an objective, for ``"mcdp"`` by the soft maximum."""
     if objective == "dp":
         return _mean_gap(rows)
     if objective == "abcc":
@@ -259,20 +259,20 @@ def _gap_of(rows: _Rows | _Grid, objective: Objective, sharpness: float) -> Smoo
 
 
 def _extremes(values: NDArray[Any]) -> tuple[int, int]:
-    """Find the groups with the largest and the least value, two different ones."""
+    """Find the groups with the largest and the least value."""
     first, second = int(values.argmax()), int(values.argmin())
     return (first, second) if first != second else (0, 1)
 
 
 def _mean_gap(rows: _Rows | _Grid) -> SmoothGap:
-    """Difference of the largest and the least mean score."""
+    """Return the difference of the largest and the least mean score."""
     means = rows.means()
     pair = _extremes(-means)
     return SmoothGap(float(np.ptp(means)), -rows.signed_shares(pair), math.nan, pair)
 
 
 def _maximum(rows: _Rows) -> SmoothGap:
-    """Largest gap over all thresholds, not only those of the grid."""
+    """Return the largest gap over all thresholds, not only those of the grid."""
     thresholds, cdfs = rows.cdfs()
     best = int((cdfs.max(axis=0) - cdfs.min(axis=0)).argmax())
     pair = _extremes(cdfs[:, best])
@@ -287,7 +287,7 @@ def _maximum(rows: _Rows) -> SmoothGap:
 
 
 def _refine_threshold(rows: _Rows, signed: Floats, threshold: float) -> float:
-    """Threshold of the largest gap near a point of the grid, by Newton steps."""
+    """Return threshold of the largest gap near a point of the grid, by Newton steps."""
     used = signed != 0
     scores, signed, temperature = rows.scores[used], signed[used], rows.temperature
     best, largest = threshold, -math.inf
@@ -306,7 +306,7 @@ def _refine_threshold(rows: _Rows, signed: Floats, threshold: float) -> float:
 
 
 def _soft_maximum(rows: _Rows | _Grid, sharpness: float) -> SmoothGap:
-    """Soft maximum of the gap over the thresholds of the grid."""
+    """Return the soft maximum of the gap over the thresholds of the grid."""
     thresholds, cdfs = rows.cdfs()
     gaps = cdfs.max(axis=0) - cdfs.min(axis=0)
     exponents = sharpness * gaps
@@ -323,7 +323,7 @@ def _soft_maximum(rows: _Rows | _Grid, sharpness: float) -> SmoothGap:
 
 
 def _area(rows: _Rows | _Grid) -> SmoothGap:
-    """Largest area between two CDFs, by the trapezoidal rule."""
+    """Return the largest area between two CDFs, by the trapezoidal rule."""
     thresholds, cdfs = rows.cdfs()
     widths = np.full(len(thresholds), thresholds[1])
     widths[[0, -1]] /= 2
@@ -360,7 +360,7 @@ _AS_THEY_ARE: Scale = (0.0, 1.0)
 
 
 def scale_of(log_odds: Floats, weights: Floats) -> Scale:
-    """Return the scale on which log-odds are as those of uniform scores."""
+    """Return the scale that gives log-odds the spread of uniform scores."""
     if not weights.any():
         return _AS_THEY_ARE
     even = np.ptp(weights) == 0
@@ -428,7 +428,7 @@ class PenalisedLoss:
         weights: Floats,
         strata: NDArray[np.integer] | None,
     ) -> SmoothGap:
-        """Mean of the gaps of rescaled scores within strata.
+        """Return the mean of the gaps of rescaled scores within strata.
 
         Groups are codes, or probabilities of shape (n_groups, n_samples). The gradient
         is that in the log-odds of each row, per unit of weight.
@@ -470,7 +470,7 @@ class PenalisedLoss:
     def gap_on_grid(
         self, scores: Floats, codes: NDArray[np.integer], weights: Floats
     ) -> tuple[SmoothGap, Floats]:
-        """Soft maximum of the gap, and its derivative in each score per unit of weight.
+        """Return the soft maximum of the gap, and its derivative in each score.
 
         Unless rows are few beside the points of a grid, each row is split between the
         two points next to its score, and `SmoothGap.gradient` has an entry for each
@@ -504,14 +504,14 @@ class PenalisedLoss:
         return min(max(_MIN_INTERVALS, n_steps), _MAX_INTERVALS)
 
     def _places(self, scores: Floats) -> tuple[NDArray[np.intp], Floats]:
-        """Points of the grid below the scores, and shares of the points above."""
+        """Return the grid points below the scores, and shares of those above."""
         place = scores * self._n_steps
         below = np.minimum(place.astype(np.intp), self._n_steps - 1)
         return below, place - below
 
 
 def check_penalised_loss(model: Any) -> PenalisedLoss:
-    """Check the parameters of a classifier that say what it penalises."""
+    """Check the parameters that define the penalty of a classifier."""
     check_choice("objective", model.objective, OBJECTIVES)
     return PenalisedLoss(
         strength=check_real("strength", model.strength, 0, math.inf, closed="left"),

@@ -29,7 +29,7 @@ from typing import Any, Self
 import narwhals as nw
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._arrays import Floats, Integers, quotients
 from skfair._utils._text import shown
@@ -43,6 +43,7 @@ from skfair._utils._validation import (
 )
 from skfair._utils._warnings import warn_if_reordered
 from skfair.groups import (
+    CROSS,
     Codes,
     Groups,
     count_codes,
@@ -123,7 +124,7 @@ class Rows:
         return len(self.groups.codes)
 
     def __getitem__(self, index: Any) -> Self:
-        """Entries at some positions, or where a mask is True."""
+        """Return the entries at some positions, or where a mask is True."""
         if isinstance(index, np.ndarray) and index.dtype == bool:
             index = np.flatnonzero(index)  # a mask is read again for each column
         columns = {
@@ -191,7 +192,7 @@ class Rows:
         return np.where((codes < 0) | (self.strata.codes < 0), -1, cells)
 
     def that_count(self) -> Integers:
-        """Positions of entries that have a group, a stratum and a weight above zero."""
+        """Return positions of entries with a group, a stratum and a weight above 0."""
         counts, weight = self.cells >= 0, self.weight
         if self.each is not None:
             weight = self.each
@@ -200,7 +201,7 @@ class Rows:
         return np.flatnonzero(counts)
 
     def grouped(self) -> Self:
-        """Entries that have a group, and stand for somebody."""
+        """Return the entries that have a group, and stand for somebody."""
         counts = self.groups.codes >= 0
         if self.mass is not None:
             counts &= self.mass > 0
@@ -223,7 +224,7 @@ class Rows:
         if codes.min(initial=0) < 0:
             own = codes >= 0
             codes, values = codes[own], None if values is None else values[own]
-        return np.asarray(np.bincount(codes, values, self.n_groups))
+        return np.asarray(np.bincount(codes, values, len(self.groups.labels)))
 
     @cached_property
     def counts(self) -> Integers:
@@ -280,7 +281,7 @@ class Rows:
         return np.asarray(counts.reshape(-1, n_classes).astype(np.intp))
 
     def ordered(self) -> Self:
-        """Entries in the order of `y_pred`, which statistics of scores need."""
+        """Return entries in the order of `y_pred`, which statistics of scores need."""
         if self.is_ordered:
             return self
         return self[np.argsort(self.y_pred, kind="stable")]
@@ -341,7 +342,7 @@ class Rows:
         return np.asarray(np.bincount(codes[own[first]], totals**2, self.n_groups))
 
     def singly(self) -> Self:
-        """Return an entry for each of the people."""
+        """Split entries into single people."""
         if self.n is None:
             return self
         weight = self.each
@@ -351,13 +352,13 @@ class Rows:
         return rows[np.repeat(np.arange(len(self)), self.n)]
 
     def times(self, n: NDArray[Any]) -> Self:
-        """Return each entry so many times."""
+        """Repeat each entry so many times."""
         weight = None if self.weight is None else self.weight * n
         squares = None if self.squares is None else self.squares * n
         return self._changed(n=n, weight=weight, squares=squares)
 
     def _changed(self, **columns: Any) -> Self:
-        """Return rows that share all other columns, and what is known of these."""
+        """Return rows with some columns replaced, keeping what is known of others."""
         changed = object.__new__(type(self))
         kept = _SHARED if "groups" in columns else _SHARED + _SHARED_BY_GROUPS
         for name in (*self.__dataclass_fields__, *kept):
@@ -369,7 +370,7 @@ class Rows:
     def permuted(
         self, generator: np.random.Generator, within: Sequence[Integers] | None = None
     ) -> Self:
-        """Permute groups among the people at each of some lists of positions.
+        """Permute the groups of the people within each list of positions.
 
         By default these are all people that count. Entries that stand for several
         people must be those of `counted` or `crossed`: their numbers are dealt, not
@@ -458,7 +459,7 @@ class Rows:
         return _factorize(keys)[0]
 
     def draw(self, generator: np.random.Generator) -> Integers:
-        """Positions of people that are drawn in each group, and within each stratum."""
+        """Draw people with replacement within each group and stratum."""
         order, starts, sizes = self._of_each_cell
         drawn: Integers = order[starts + generator.integers(sizes)]
         return drawn
@@ -492,7 +493,7 @@ class Rows:
         return rows[first].with_numbers(numbers)
 
     def crossed(self) -> Self:
-        """Return an entry for each group of each of these, so that people can move."""
+        """Return each entry once for every group, so that people can move."""
         assert self.n is not None
         own = np.flatnonzero(self.groups.codes >= 0)
         numbers = np.zeros((self.n_groups, len(self)), np.int64)
@@ -520,7 +521,7 @@ class Rows:
         n, n_cells = numbers.T.ravel(), numbers.shape[1]
         rows = self
         if len(self) == n_cells:
-            rows = replace(self[np.repeat(np.arange(n_cells), self.n_groups)])
+            rows = self[np.repeat(np.arange(n_cells), self.n_groups)]
             codes = np.tile(np.arange(self.n_groups), n_cells)
             groups = replace(self.groups, codes=codes)
             rows = replace(rows, groups=groups, squares=None, position=None)
@@ -540,11 +541,11 @@ class Rows:
 def read_arrays(
     y_true: Any,
     y_pred: Any,
-    sensitive_features: Any,
-    control_features: Any = None,
-    sample_weight: Any = None,
-    counts: Any = None,
-    clusters: Any = None,
+    sensitive_features: ArrayLike | None,
+    control_features: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
     *,
     name: str = "y_pred",
 ) -> Rows:
@@ -554,11 +555,14 @@ def read_arrays(
     group has a positive weight. What labels and scores must be is said by each metric.
     `name` is that of `y_pred` in messages.
     """
-    arguments = {"y_true": y_true, name: y_pred}
-    arguments |= {"sensitive_features": sensitive_features}
-    arguments |= {"control_features": control_features, "sample_weight": sample_weight}
-    arguments |= {"counts": counts, "clusters": clusters}
-    warn_if_reordered(**arguments)
+    warn_if_reordered(
+        **{"y_true": y_true, name: y_pred},
+        sensitive_features=sensitive_features,
+        control_features=control_features,
+        sample_weight=sample_weight,
+        counts=counts,
+        clusters=clusters,
+    )
     predicted = as_array(y_pred, name)
     n = len(predicted)
     if n == 0:
@@ -569,11 +573,16 @@ def read_arrays(
         strata = resolve_strata(control_features, n_samples=n)
     true = None if y_true is None else as_array(y_true, "y_true", n)
     rows = Rows(groups, strata, true, predicted)
+    if sample_weight is None and counts is None and clusters is None:
+        return rows
     return with_people(rows, sample_weight, counts, clusters)
 
 
 def with_people(
-    rows: Rows, sample_weight: Any, counts: Any, clusters: Any = None
+    rows: Rows,
+    sample_weight: ArrayLike | None,
+    counts: ArrayLike | None,
+    clusters: ArrayLike | None = None,
 ) -> Rows:
     """Add checked weights, numbers of people and people of several rows to rows.
 
@@ -587,7 +596,10 @@ def with_people(
 
 
 def check_clusters(
-    clusters: Any, groups: Groups, strata: Groups | None, counts: Any = None
+    clusters: ArrayLike | None,
+    groups: Groups,
+    strata: Groups | None,
+    counts: ArrayLike | None = None,
 ) -> Integers:
     """Encode the people of rows, each of whom has one group and one stratum."""
     if counts is not None:
@@ -607,7 +619,8 @@ def check_clusters(
         codes = column.codes
         differ = codes != codes[first][people]
         if differ.any():
-            row = int(differ.argmax())
+            row, named = int(differ.argmax()), [*filter(None, column.names)]
+            name = f"{name} {CROSS.join(named)!r}" if named else name
             both = [
                 repr(column.labels[code]) if code >= 0 else "missing"
                 for code in (codes[first[people[row]]], codes[row])
@@ -615,7 +628,7 @@ def check_clusters(
             raise ValueError(
                 f"{name} must be the same in all rows of a cluster, since people are "
                 f"permuted and drawn with all their rows, got {both[0]} and {both[1]} "
-                f"in cluster {shown(labels[people[row]])}."
+                f"in cluster {shown(labels[people[row]])}; write one in all of them."
             )
     return people
 
@@ -626,8 +639,10 @@ def _factorize(values: Any) -> tuple[Integers, list[Any]]:
     return np.asarray(codes), values.tolist()
 
 
-def _with_numbers(rows: Rows, sample_weight: Any, counts: Any) -> Rows:
-    """Add checked weights, each that of a person, and numbers of people to rows."""
+def _with_numbers(
+    rows: Rows, sample_weight: ArrayLike | None, counts: ArrayLike | None
+) -> Rows:
+    """Add checked weights and numbers of people to rows."""
     n, each = check_counts(counts, len(rows)), check_weights(sample_weight, len(rows))
     groups = rows.groups
     if n is not None and not n.all():
@@ -736,7 +751,7 @@ def shuffled_codes(
 def deal(
     numbers: NDArray[np.int64], generator: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Deal all people to groups of the same sizes anew; groups come first.
+    """Deal all people anew to groups of the same sizes; groups come first.
 
     Whether people of cells are dealt to groups, or of groups to cells, is the same.
     """

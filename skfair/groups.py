@@ -128,7 +128,7 @@ class Groups:
 
 
 def encode_groups(
-    sensitive_features: Any,
+    sensitive_features: ArrayLike | None,
     *,
     labels: Sequence[Hashable] | None = None,
     missing: Literal["raise", "drop", "group"] = "raise",
@@ -230,7 +230,7 @@ or Groups
             words = _list_of_labels("missing_values", missing_values, "labels")
         groups = _encode(sensitive_features, missing, "sensitive_features", bins, words)
     if rare != "keep":
-        groups = _without_rare(groups, rare, min_group_size)
+        groups = _drop_rare(groups, rare, min_group_size)
     if labels is not None:
         groups = with_expected(groups, check_expected("labels", labels))
     return replace(groups, min_group_size=min_group_size)
@@ -243,7 +243,7 @@ def _list_of_labels(name: str, labels: Any, what: str) -> Labels:
         raise TypeError(f"{name} must be a list of {what}, got {shown(labels)}.")
     labels = list(labels)
     check_hashable(labels, name, "position")
-    return tuple(map(plain_label, labels))
+    return tuple(map(python_label, labels))
 
 
 def resolve_groups(
@@ -383,7 +383,7 @@ def _encode(
     names, columns = columns_of(data, argument)
     words = missing_values or ()
     if bins is not None:
-        columns = _into_ranges(names, columns, bins, words)
+        columns = _cut_into_ranges(names, columns, bins, words)
     if len(columns) > 1:
         check_no_probabilities(columns, argument)
     encoded = [
@@ -445,7 +445,7 @@ def look_of(label: Any) -> Hashable:
     return "".join(number.groups("")) if number else text
 
 
-def _into_ranges(
+def _cut_into_ranges(
     names: list[str | None],
     columns: list[Any],
     bins: Any,
@@ -525,7 +525,7 @@ def suggest_edges(values: Iterable[Any], counts: ArrayLike) -> list[float]:
     return [int(edge) if edge == int(edge) else edge for edge in edges.tolist()]
 
 
-def _without_rare(groups: Groups, rare: str, min_group_size: int) -> Groups:
+def _drop_rare(groups: Groups, rare: str, min_group_size: int) -> Groups:
     """Leave out groups with too few rows, or merge them into one, which is last."""
     few = groups.sizes() < min_group_size
     frequent = keep_labels(groups, ~few)
@@ -659,7 +659,7 @@ def _factorize(column: Any, argument: str) -> tuple[Codes, Labels]:
         column = decode_dictionary(column)
     if isinstance(column.dtype, pd.CategoricalDtype):
         categorical = pd.Categorical(column)
-        return _with_plain_labels(
+        return _simplify_labels(
             categorical.codes, categorical.categories.tolist(), in_order=True
         )
     if isinstance(column, pd.Series) and isinstance(column.dtype, np.dtype):
@@ -679,7 +679,7 @@ def _factorize(column: Any, argument: str) -> tuple[Codes, Labels]:
     except (TypeError, NotImplementedError):
         check_hashable(column, argument)
         raise
-    return _with_plain_labels(codes, values.tolist(), in_order=False)
+    return _simplify_labels(codes, values.tolist(), in_order=False)
 
 
 def _to_pandas_or_numpy(column: Any) -> Any:
@@ -720,7 +720,7 @@ def decode_dictionary(column: Any) -> pd.Categorical:
     return pd.Categorical.from_codes(np.concatenate(codes), categories)
 
 
-def _with_plain_labels(
+def _simplify_labels(
     codes: NDArray[Any], values: list[Any], in_order: bool
 ) -> tuple[Codes, Labels]:
     """Encode by plain labels, which are sorted unless they are in order.
@@ -729,7 +729,7 @@ def _with_plain_labels(
     columns with a missing value among them.
     """
     if not {*map(type, values)} <= _NEVER_MISSING:
-        values = [None if _is_missing(v) else plain_label(v) for v in values]
+        values = [None if _is_missing(v) else python_label(v) for v in values]
     distinct = dict.fromkeys(values)
     distinct.pop(None, None)
     labels = [*distinct] if in_order else sort_labels(distinct)
@@ -737,7 +737,7 @@ def _with_plain_labels(
 
 
 def _is_missing(label: Any) -> bool:
-    """Whether a label is missing, or a part of it."""
+    """Return whether a label is missing, or a part of it."""
     return any(map(pd.isna, label if isinstance(label, tuple) else (label,)))
 
 
@@ -746,7 +746,7 @@ _PLAIN = {str, int, float, bool}
 _NEVER_MISSING = _PLAIN - {float}
 
 
-def plain_label(label: Any) -> Any:
+def python_label(label: Any) -> Any:
     """Return the label that the same value has in every container.
 
     Scalars of NumPy and pandas become those of Python. A time at midnight is a date,
@@ -756,7 +756,7 @@ def plain_label(label: Any) -> Any:
     if type(label) in _PLAIN:
         return label
     if isinstance(label, tuple):
-        return tuple(map(plain_label, label))
+        return tuple(map(python_label, label))
     if isinstance(label, np.datetime64):
         label = pd.Timestamp(label)
     if isinstance(label, np.timedelta64):
@@ -768,14 +768,14 @@ def plain_label(label: Any) -> Any:
         return number if Decimal(repr(number)) == label else label
     if isinstance(label, pd.Timedelta) and not label.nanoseconds:
         return label.to_pytimedelta()
-    return _plain_time(label) if isinstance(label, datetime) else label
+    return _python_time(label) if isinstance(label, datetime) else label
 
 
-def by_plain_label(
+def map_labels(
     name: str, by_label: Mapping[Any, Any] | pd.Series[Any]
 ) -> dict[Hashable, Any]:
     """Return what is given for each label, by the label that groups have."""
-    items = [(plain_label(label), value) for label, value in by_label.items()]
+    items = [(python_label(label), value) for label, value in by_label.items()]
     by_plain = dict(items)
     if len(by_plain) < len(items):
         label, _ = Counter(label for label, _ in items).most_common(1)[0]
@@ -807,12 +807,12 @@ def check_kinds_of_labels(
 
 
 def _kind(label: Any) -> str:
-    """Name the kind of a label, which labels that are equal have in common."""
-    label = plain_label(label)
+    """Name the type of a label; equal labels have the same."""
+    label = python_label(label)
     return "number" if isinstance(label, Number) else type(label).__name__
 
 
-def _plain_time(label: datetime) -> Any:
+def _python_time(label: datetime) -> Any:
     """Return a date for midnight, else a time of Python, in UTC if in a time zone.
 
     A time with nanoseconds stays one of pandas.
@@ -920,7 +920,7 @@ def intersect(
 
 
 def _pairs_of_absent(first: Integers, second: Integers) -> Integers:
-    """Find the numbers of all pairs of labels of two columns of which one has no rows.
+    """Find pairs of labels of two columns of which one has no rows.
 
     Given are the rows of each label; the second label counts up first.
     """
@@ -1022,7 +1022,7 @@ def sort_labels(labels: Iterable[Hashable]) -> list[Any]:
 
 
 def _type_and_text(label: Any) -> tuple[str, str]:
-    """Order labels of types that do not compare; dates are in order with times."""
+    """Return a sort key for labels whose types do not compare."""
     kind = "date" if isinstance(label, date) else type(label).__name__
     return kind, str(label)
 

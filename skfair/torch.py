@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from numpy.typing import ArrayLike
+
 from skfair._penalty import OBJECTIVES, Objective, threshold_grid
 from skfair._utils._validation import check_choice, check_real
 from skfair.groups import encode_groups
@@ -99,7 +101,7 @@ class DiffMCDPLoss(torch.nn.Module):  # type: ignore[misc]
         return f"temperature={self.temperature}, objective={self.objective!r}"
 
     def forward(
-        self, scores: torch.Tensor, groups: Any, sample_weight: Any = None
+        self, scores: torch.Tensor, groups: Any, sample_weight: ArrayLike | None = None
     ) -> torch.Tensor:
         """Measure the gap.
 
@@ -170,14 +172,14 @@ class DiffMCDPLoss(torch.nn.Module):  # type: ignore[misc]
         return signed, threshold.clamp(0, self.temperature)
 
     def _grid(self, scores: torch.Tensor) -> torch.Tensor:
-        """Thresholds of the grid, multiplied by the temperature."""
+        """Return the thresholds of the grid, multiplied by the temperature."""
         n_thresholds = len(threshold_grid(self.temperature))
         return torch.linspace(0, self.temperature, n_thresholds, **_like(scores))
 
     def _area_between_cdfs(
         self, scores: torch.Tensor, shares: torch.Tensor
     ) -> torch.Tensor:
-        """Largest area between two CDFs, by the trapezoidal rule."""
+        """Return the largest area between two CDFs, by the trapezoidal rule."""
         grid = self._grid(scores)
         cdfs = shares @ torch.sigmoid(grid - self.temperature * scores[:, None])
         with torch.no_grad():
@@ -190,7 +192,7 @@ class DiffMCDPLoss(torch.nn.Module):  # type: ignore[misc]
 
 
 def _like(scores: torch.Tensor) -> dict[str, Any]:
-    """Keywords of a new tensor of the type of the scores, on their device."""
+    """Return keywords of a new tensor of the scores' type and device."""
     return {"dtype": scores.dtype, "device": scores.device}
 
 
@@ -204,9 +206,9 @@ def _difference(
 
 
 def _group_shares(
-    scores: torch.Tensor, groups: Any, sample_weight: Any
+    scores: torch.Tensor, groups: Any, sample_weight: ArrayLike | None
 ) -> torch.Tensor:
-    """Weight of each row within each group, (n_groups, n_samples).
+    """Return the weight of each row within each group, (n_groups, n_samples).
 
     A group without weight gets the shares of the heaviest one, so that it is in no gap.
     The host reads the device once: whether all numbers are valid, and how many groups

@@ -48,6 +48,12 @@ def pytest_collection(session):
         gc.enable()
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file():
+    """Look for examples in docstrings of the library alone: tests have none."""
+    return [each for each in (yield) if type(each).__name__ != "DoctestModule"]
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup():
     """Draw the same numbers in every run, also where no seed is given."""
@@ -134,14 +140,16 @@ def counting():
 
     Other sizes from which on a table is counted in bins may be given by name.
     """
-    from skfair.report import FairnessReport, _inputs
+    from skfair.report import FairnessReport
 
     def make(**sizes):
         constants = {f"_{name.upper()}": size for name, size in sizes.items()}
 
         def few(name):
             def report(*rows, **given):
-                with mock.patch.multiple(_inputs, MANY_ROWS=1, **constants):
+                with mock.patch.multiple(
+                    "skfair.report._inputs", MANY_ROWS=1, **constants
+                ):
                     return getattr(FairnessReport, name)(*rows, **given)
 
             return report

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 import skfair
-from skfair._cli._main import main
+from skfair.__main__ import main
 from skfair.groups import encode_groups
 from skfair.metrics import mcdp
 from skfair.report import FairnessReport
@@ -198,6 +198,74 @@ def test_rows_without_an_outcome_are_left_out_and_named(audit, table):
     for shown in (text, "180 rows (20 more left out)"):
         assert shown in page
     assert audit(f"{GOOD} --missing-groups group")[0] == 2
+
+
+# --- people who have several rows
+
+
+@pytest.fixture
+def visits(table):
+    """Two rows for each of 100 people, some of them of no weight."""
+    person = np.repeat([f"p{i}" for i in range(100)], 2)
+    sex = np.repeat(table["sex"].to_numpy()[:100], 2)
+    visits = table.assign(patient=person, sex=sex, other=np.arange(200))
+    visits.to_csv("visits.csv", index=False)
+    return visits
+
+
+VISITS = "visits.csv --y-true y --y-score p --sensitive sex --out out.html"
+
+
+def test_people_of_several_rows_have_the_report_of_the_library(audit, visits):
+    few = ["--resamples", "2", "--permutations", "59", "--format", "json"]
+    code, page, said = audit(f"{VISITS} --cluster patient --sample-weight w", few)
+    assert code == 0
+    report = FairnessReport.from_predictions(
+        visits["y"].astype(str),
+        {"p": visits["p"]},
+        sensitive_features={"sex": visits["sex"]},
+        sample_weight=visits["w"],
+        clusters=visits["patient"],
+        pos_label="1",
+        n_resamples=2,
+        n_permutations=59,
+        random_state=0,
+    )
+    found = json.loads(page)
+    assert found["attributes"] == json.loads(json.dumps(report.summary["attributes"]))
+    assert found["cautions"] == report.summary["cautions"]
+    assert "people: people, not rows, were shuffled" in " ".join(found["cautions"])
+    assert "repeats" not in said.err
+
+
+def test_a_column_that_may_name_people_is_told(audit, visits):
+    code, page, said = audit(f"{VISITS} --format json")
+    note = "column 'patient' repeats: 200 rows have 100 values of it."
+    assert code == 0
+    assert f"note: {note}" in said.err
+    assert "--cluster patient permutes and counts people, not rows." in said.err
+    assert note[1:] in " ".join(json.loads(page)["settings"]["notes"])
+    assert said.err.count("repeats") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("--cluster patien", "has no column 'patien'. Is 'patient' meant?"),
+        ("--cluster patient --count w", "--cluster must be left out with --count"),
+        ("--cluster code", "sensitive_features 'sex' must be the same in all rows of"),
+        ("--cluster gap", "column 'gap' has 1 missing value, the first in row 4 of"),
+    ],
+)
+def test_people_that_are_refused(audit, visits, arguments, message):
+    visits["gap"] = visits["patient"].where(visits.index != 3)
+    visits.to_csv("visits.csv", index=False)
+    code, page, said = audit(f"{VISITS} {arguments}")
+    assert code == 2
+    assert page is None
+    assert message in said.err
+    if "gap" in arguments:
+        assert "--missing-values drop" in said.err
 
 
 @pytest.mark.slow
@@ -481,7 +549,7 @@ def test_progress_on_a_terminal(audit, monkeypatch):
     [
         ("table.csv", ";", "--sep ;", 0, "out.html"),
         ("table.csv", ";", "", 0, "out.html"),
-        ("table.csv", "|", "", 0, "out.html"),
+        pytest.param("table.csv", "|", "", 0, "out.html", marks=pytest.mark.slow),
         ("table.tsv", "\t", "", 0, "out.html"),
         ("table.csv", ",", "--encoding utf-99", 2, "unknown encoding"),
         ("table.xlsx", ",", "", 2, "table.xlsx cannot be read"),

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skfair._cli._main import main
+from skfair.__main__ import main
 
 pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib")

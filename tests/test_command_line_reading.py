@@ -12,13 +12,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skfair._cli import _main, _read
-from skfair._cli._main import main
+from skfair.__main__ import main
 
 pa = pytest.importorskip("pyarrow", reason="needs the extra duckdb")
 pq = pytest.importorskip("pyarrow.parquet", reason="needs the extra duckdb")
 pytest.importorskip("duckdb", reason="needs the extra duckdb")
 
+# The size in bytes from which on DuckDB reads a file: of none of these, or of each.
+PANDAS, DUCKDB = 10**9, 0
 COMMAND = "--y-true y --y-score p --out out.json --format json --permutations 0"
 FEW = "--resamples 1 --min-group-size 1"
 
@@ -115,8 +116,8 @@ def audit(tmp_path, monkeypatch, capsys):
     """
     monkeypatch.chdir(tmp_path)
 
-    def run(table, options="--sensitive sex", large=_read._LARGE):
-        monkeypatch.setattr(_read, "_LARGE", large)
+    def run(table, options="--sensitive sex", large=PANDAS):
+        monkeypatch.setattr("skfair._cli._read._LARGE", large)
         options = options if isinstance(options, list) else options.split()
         code = main(["audit", table, *f"{COMMAND} {FEW}".split(), *options])
         said = capsys.readouterr().err
@@ -138,9 +139,7 @@ def write(content, name="t.csv"):
     return name
 
 
-def refused(
-    audit, table, message, options="--sensitive sex", readers=(_read._LARGE, 0)
-):
+def refused(audit, table, message, options="--sensitive sex", readers=(PANDAS, DUCKDB)):
     for large in readers:
         before = sorted(Path().iterdir())
         code, numbers, said = audit(table, options, large)
@@ -153,7 +152,7 @@ def refused(
 
 def counted(audit, table, options="--sensitive sex"):
     """Numbers that pandas and DuckDB yield."""
-    by_pandas, by_duckdb = (audit(table, options, n) for n in (_read._LARGE, 0))
+    by_pandas, by_duckdb = (audit(table, options, n) for n in (PANDAS, DUCKDB))
     assert by_pandas[0] in (0, 4), by_pandas[2]
     assert by_pandas[:2] == by_duckdb[:2]
     return by_pandas[1]
@@ -253,7 +252,7 @@ COMPRESSED = {
 @pytest.mark.parametrize("change", COMPRESSED.values(), ids=COMPRESSED)
 def test_compressed_files_that_are_refused(audit, change):
     name = write(change(gzip.compress(rows(n=500).encode())), "t.csv.gz")
-    readers = [_read._LARGE, 0]
+    readers = [PANDAS, DUCKDB]
     if change is COMPRESSED["cut off in the checksum"]:
         readers.pop()  # some versions of DuckDB do not read it
     refused(audit, name, "t.csv.gz", readers=readers)
@@ -371,16 +370,16 @@ def test_names_with_brackets_are_no_patterns(audit):
 
 
 def test_files_that_change(audit, monkeypatch):
-    read = _main.read_rows
+    name, read = write(T), pd.read_csv
 
-    def append(args, *others, **options):
-        rows = read(args, *others, **options)
-        with open(args.table, "a", encoding="utf-8") as file:
+    def append(*given, **options):
+        rows = read(*given, **options)
+        with open(name, "a", encoding="utf-8") as file:
             file.write("1,.5,F\n")
         return rows
 
-    monkeypatch.setattr(_main, "read_rows", append)
-    code, numbers, said = audit(write(T))
+    monkeypatch.setattr(pd, "read_csv", append)
+    code, numbers, said = audit(name)
     assert (code, numbers) == (2, None)
     assert "t.csv was changed while it was read" in said
 

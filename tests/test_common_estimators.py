@@ -398,7 +398,7 @@ def test_containers_of_features(model, container, people, expected):
     assert_allclose(scores, expected, atol=1e-4)
 
 
-@one_of_each_class
+@each(CLASSES, {"ScoreRepairer"})  # all read groups by the same function
 @pytest.mark.parametrize(
     "container",
     [
@@ -832,7 +832,9 @@ def test_verbose_prints_what_is_done(model, people, capsys):
 # --- pipelines, searches and cross-validation
 
 
-in_strata = pytest.mark.parametrize("in_strata", [False, True])
+in_strata = pytest.mark.parametrize(
+    "in_strata", [pytest.param(False, marks=pytest.mark.slow), True]
+)
 
 
 def routed(name, people, in_strata):

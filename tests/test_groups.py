@@ -22,7 +22,7 @@ import skfair
 from skfair.groups import (
     Groups,
     encode_groups,
-    plain_label,
+    python_label,
     resolve_groups,
     resolve_strata,
     suggest_edges,
@@ -238,7 +238,7 @@ NOON = datetime(2024, 2, 28, 12)
     ids=repr,
 )
 def test_plain_labels(label, plain):
-    found = plain_label(label)
+    found = python_label(label)
     assert found == plain
     assert type(found) is type(plain)
     column = np.empty(2, dtype=object)

@@ -25,7 +25,7 @@ def test_promises_are_read_from_marks():
 @pytest.mark.slow
 def test_tables_stand_in_the_pages():
     for page, place in {
-        "promises.md": "% table of promises",
+        "evidence/index.md": "% table of promises",
         "reference.md": "% table of metrics",
     }.items():
         text = (DOCS / page).read_text(encoding="utf-8")

@@ -37,6 +37,8 @@ ESTIMATORS = [
     UnawareRegressor(Ridge(), group_estimator=LogisticRegression(), strength=0.5, cv=2),
     ScoreRepairer(max_mcdp=0.1),
 ]
+#: One that is trained itself, one that wraps a classifier or regressor, one of scores.
+QUICK = {DiffMCDPClassifier, MADDPostProcessor, RepairedRegressor, ScoreRepairer}
 
 
 @pytest.mark.parametrize(
@@ -45,7 +47,7 @@ ESTIMATORS = [
         pytest.param(
             model,
             id=type(model).__name__,
-            marks=[pytest.mark.slow] * isinstance(model, UnawarePostProcessor),
+            marks=[pytest.mark.slow] * (type(model) not in QUICK),
         )
         for model in ESTIMATORS
     ],

@@ -25,7 +25,7 @@ TAKES_ANY = " With --scale rank scores may be any finite numbers."
 
 
 def kinds_of(args: Namespace) -> dict[str, str]:
-    """Say what the columns that options name are read as, a number, label or group.
+    """Say which columns are read as numbers, labels, groups, or people.
 
     A column with several uses is a number or a label if that is one of them.
     """
@@ -35,7 +35,8 @@ def kinds_of(args: Namespace) -> dict[str, str]:
         numbers, labels = [*numbers, *labels], []
     groups = [*args.sensitive, *args.control_features]
     kinds: dict[str, str] = {}
-    for kind, names in ("number", numbers), ("label", labels), ("group", groups):
+    uses = {"number": numbers, "label": labels, "group": groups}
+    for kind, names in (uses | {"person": [args.cluster]}).items():
         for name in names:
             if name is not None:
                 kinds.setdefault(name, kind)
@@ -43,7 +44,7 @@ def kinds_of(args: Namespace) -> dict[str, str]:
 
 
 def join_names(args: Namespace, name: str) -> None:
-    """Join what was taken for several names, if a column has a name with commas."""
+    """Join names that a comma has split, if a column has a name with commas."""
     parts = [part.strip() for part in name.split(",") if part.strip()]
     for parameter in COLUMNS if len(parts) > 1 else ():
         given = getattr(args, parameter)
@@ -71,12 +72,12 @@ def text_of(value: Any, missing: Sequence[str] = ()) -> str | None:
 
 
 def numbers_of(column: Any, args: Namespace, faults: Faults) -> Any:
-    """Return a column as numbers; tell cells that are none, and what reads them."""
+    """Return a column as numbers; report cells that are not numbers."""
     is_number = pd.api.types.is_numeric_dtype(column)
     if is_number and not pd.api.types.is_bool_dtype(column):
         return column.astype("float64")
     cells = texts_of(column, args.na_values)
-    numbers = _as_numbers(cells, args.decimal, args.thousands)
+    numbers = _parse_numbers(cells, args.decimal, args.thousands)
     bad = cells[cells.notna() & numbers.isna()]
     if not len(bad):
         return numbers
@@ -91,7 +92,7 @@ def numbers_of(column: Any, args: Namespace, faults: Faults) -> Any:
     if bad.str.fullmatch(_GROUPED).all() and args.decimal == ".":
         faults.add(f"{text} --thousands , reads 1,000 as a thousand.")
         faults.mend(thousands=",")
-    elif _as_numbers(bad, other, None).notna().all():
+    elif _parse_numbers(bad, other, None).notna().all():
         faults.add(f"{text} --decimal {other} reads such numbers.")
         faults.mend(decimal=other)
     elif len(words) <= 3:
@@ -100,10 +101,10 @@ def numbers_of(column: Any, args: Namespace, faults: Faults) -> Any:
         faults.mend(na_values=[*args.na_values, *words])
     else:
         faults.stop(text)
-    return _as_numbers(cells, args.decimal, args.thousands)
+    return _parse_numbers(cells, args.decimal, args.thousands)
 
 
-def _as_numbers(cells: Any, decimal: str, thousands: str | None) -> Any:
+def _parse_numbers(cells: Any, decimal: str, thousands: str | None) -> Any:
     """Turn text into numbers, nan where it is none."""
     cells = cells.astype("str" if len(cells) == 0 else object)
     if thousands is not None:

@@ -106,7 +106,7 @@ class DuckDBRows:
 
     @contextmanager
     def problems(self) -> Iterator[None]:
-        """Raise what DuckDB says of the files as ValueError, in one line."""
+        """Raise errors of DuckDB as ValueError, in one line."""
         try:
             yield
         except RowError as error:  # DuckDB's rows are not in the order of lines

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 #: Options that name columns.
 COLUMNS = (
     *("y_pred", "y_score", "y_true", "sensitive", "control_features"),
-    *("sample_weight", "count", "selected"),
+    *("sample_weight", "cluster", "count", "selected"),
 )
 #: Parameters whose option has another name.
 _RENAMED = {
@@ -27,7 +27,7 @@ def option_of(parameter: str) -> str:
 
 
 class Faults:
-    """Collects faults, and changes the options so that what follows can be checked.
+    """Collects faults, and corrects the options so that the rest can be checked.
 
     `notes` are texts on what is done, and is no fault.
     """
@@ -58,7 +58,7 @@ class Faults:
         self.mend(**mended)
 
     def stop(self, text: str) -> NoReturn:
-        """Raise for a fault after which nothing else can be checked."""
+        """Raise for a fault that prevents all further checks."""
         self.add(text)
         raise ValueError(self._message())
 

@@ -31,6 +31,7 @@ from skfair._cli._values import (
     check_weights,
     odd_values,
     read_labels,
+    repeated,
 )
 from skfair._utils._files import write_text
 from skfair._utils._validation import ParameterError, check_counts
@@ -88,7 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 @contextmanager
 def _warnings_as_notes() -> Iterator[None]:
-    """Print what a warning says, without the line of code that it names."""
+    """Print warnings as notes, without the line of code."""
 
     def note(message: Warning | str, *_: object, **__: object) -> None:
         _warn(f"note: {message}")
@@ -148,7 +149,7 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says in one line what is wrong with the arguments."""
+    """Parser that reports wrong arguments in one line."""
 
     def error(self, message: str) -> NoReturn:
         name = self.prog.removeprefix("python -m ")
@@ -209,16 +210,21 @@ def _check_outputs(args: argparse.Namespace, faults: Faults) -> None:
 
 
 def _check_arguments(args: argparse.Namespace) -> None:
-    """Check what does not depend on the table."""
+    """Check the options that do not depend on the table."""
     if args.thousands == args.decimal:
         raise ValueError(
             f"--thousands must differ from --decimal, got {args.thousands!r} twice."
+        )
+    if args.cluster is not None and (args.count or args.selected):
+        raise ValueError(
+            "--cluster must be left out with --count: a row that stands for several "
+            "people is not one of several rows of a person."
         )
     Options(**_settings(args) | {"threshold": None})
 
 
 def _settings(args: argparse.Namespace) -> dict[str, Any]:
-    """Parameters of the report that have options."""
+    """Return the parameters of the report that options set."""
     names = {field.name for field in fields(Options)} & vars(args).keys()
     settings = {name: getattr(args, name) for name in names}
     if args.scale == "rank":
@@ -235,7 +241,9 @@ def _report(args: argparse.Namespace, faults: Faults) -> FairnessReport:
     values = [name for name, kind in kinds_of(args).items() if kind != "group"]
     labels = [name for name, kind in kinds_of(args).items() if kind == "label"]
     groups = [*dict.fromkeys(args.sensitive + args.control_features)]
-    notes = [*odd_values(rows, [*groups, *labels], args.min_group_size)]
+    least = args.min_group_size
+    notes = [] if args.cluster or args.count else [*repeated(rows, groups)]
+    notes += [*odd_values(rows, [*groups, *labels], least)]
     positive = read_labels(rows, labels, faults)
     check_weights(rows, faults)
     notes += faults.notes
@@ -266,9 +274,10 @@ def _report(args: argparse.Namespace, faults: Faults) -> FairnessReport:
 
 
 def _needs_memory(args: argparse.Namespace) -> bool:
-    """Whether an option needs the rows themselves, which an engine only counts."""
+    """Return whether an option needs all rows in memory."""
     return (
         args.count is not None
+        or args.cluster is not None
         or args.selected is not None
         or args.missing_values != "raise"
         or args.missing_groups != "raise"
@@ -313,6 +322,7 @@ def _report_of_rows(
         control_features=encode_groups(frame[strata], **how) if strata else None,
         sample_weight=None if not args.sample_weight else frame[args.sample_weight],
         counts=None if args.count is None else frame[args.count],
+        clusters=None if args.cluster is None else frame[args.cluster],
         **settings,
     )
 
@@ -349,7 +359,7 @@ def _write(
 
 
 def _is_standard_output(path: Path) -> bool:
-    """Whether a path leads to the standard output stream."""
+    """Return whether a path leads to the standard output stream."""
     try:
         return os.path.samestat(path.stat(), os.fstat(1))
     except OSError:  # one of them does not exist
@@ -357,7 +367,7 @@ def _is_standard_output(path: Path) -> bool:
 
 
 def _says_nothing(report: FairnessReport) -> bool:
-    """Whether nothing differs between rows, or no metric is defined."""
+    """Return whether the report is empty: rows all alike, or no metric defined."""
     if all(model["alike"] for model in report.summary["models"]):
         return True
     return bool(report.to_frame()["value"].isna().all())

@@ -18,7 +18,7 @@ _OTHER_FORMATS = (".pdf", ".doc", ".docx", ".xlsx")
 
 
 class _Names(argparse.Action):
-    """Add names, with commas between them, to those given before, each once."""
+    """Adds names, separated by commas, to the names given before."""
 
     def __call__(self, _: Any, args: Any, text: Any, option: Any = None) -> None:
         names = map(str.strip, text.split(","))
@@ -55,6 +55,10 @@ _TABLE: dict[str, dict[str, tuple[str, dict[str, Any]]]] = {
             _COLUMNS,
         ),
         "--sample-weight": ("weights of the rows, 0 or more", _COLUMN),
+        "--cluster": (
+            "person of each row, where people have several: visits, loans, months",
+            _COLUMN,
+        ),
     },
     "tables of counts": {
         "--count": ("how many people a row stands for", _COLUMN),
@@ -181,7 +185,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def read_limit(texts: list[str]) -> float | dict[str, float] | None:
-    """Read limits of metrics, such as ``mcdp=0.1``, or the one of no metric."""
+    """Read a limit: ``mcdp=0.1`` of one metric, or ``0.1`` of all."""
     limits: dict[str, float] = {}
     for text in texts:
         key, _, written = text.rpartition("=")
@@ -202,7 +206,7 @@ def read_limit(texts: list[str]) -> float | dict[str, float] | None:
 
 
 def read_date(text: str | None) -> str | None:
-    """Date to write, which is today's if it has no value."""
+    """Return the date to write, which is today's if it has no value."""
     if text is None:
         return None
     if text == "today":

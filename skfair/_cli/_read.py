@@ -37,6 +37,7 @@ from skfair._utils._hints import require
 from skfair._utils._text import counted, listed, visible_text
 from skfair._utils._validation import RowError
 from skfair.groups import sort_labels
+from skfair.report._repeats import PEOPLE
 
 #: Files of more bytes are read by DuckDB where it can; compressed ones are larger.
 _LARGE = 2**25
@@ -50,7 +51,7 @@ _IDENTIFIER = re.compile(r"(?i:(^|[_ .-])(id|uuid|ssn))$|[a-z]I[dD]$")
 
 
 def files_of(path: Path) -> list[Path]:
-    """Files that a name or a pattern stands for, sorted."""
+    """Return the files that a name or a pattern stands for, sorted."""
     if path.exists() or not glob.has_magic(str(path)):
         return [path]
     files = sorted(Path(name) for name in glob.glob(str(path), recursive=True))
@@ -110,7 +111,7 @@ def _check_header(path: Path, args: Namespace, faults: Faults) -> int | None:
 
 
 def _size(path: Path) -> int:
-    """Bytes of a file, about as many as it would have if it were not compressed."""
+    """Return about how many bytes a file has when it is not compressed."""
     factor = _COMPRESSION if path.suffix.lower() == ".gz" else 1
     return path.stat().st_size * factor
 
@@ -119,7 +120,8 @@ class PandasRows:
     """Columns of files in memory; the index has the file and the position of each row.
 
     `identifier` is the name of a column that may identify people, which is read, too.
-    `others` are all columns that no option names, of a table of few rows and columns.
+    `others` are all columns that no option names, of a table of few rows and columns;
+    of larger tables those that may name people.
     """
 
     in_memory = True
@@ -135,7 +137,8 @@ class PandasRows:
         one_each = len(identifiers) == 1 and args.count is None
         self.identifier = identifiers[0] if one_each else None
         if len(table) > _FEW_ROWS:
-            table = table[[*kinds, *identifiers[:one_each]]]
+            others = [name for name in table if name not in kinds]
+            table = table[[*kinds, *filter(_may_be_person, others)]]
         columns = {
             name: numbers_of(table[name], args, faults)
             if kinds.get(name) == "number"
@@ -177,7 +180,7 @@ class PandasRows:
         return float(self.frame[name].min()), float(self.frame[name].max())
 
     def first(self, name: str, value: str | None = None) -> str:
-        """Say in which row a value of a column, or the first missing one, is."""
+        """Find the first row with a value, or with a missing value, in a column."""
         column = self.frame[name]
         found = column.isna() if value is None else column == value
         return f", the first in {place_of(self.frame.index[int(found.argmax())])}"
@@ -210,7 +213,7 @@ class PandasRows:
 
 
 def _read(path: Path, args: Namespace, faults: Faults) -> pd.DataFrame:
-    """Read the columns that options name, and one that may identify people."""
+    """Read the columns that options name, and one column of identifiers."""
     suffix = path.suffix.lower()
     with _problems(path, args):
         if suffix == ".parquet":
@@ -222,7 +225,7 @@ def _read(path: Path, args: Namespace, faults: Faults) -> pd.DataFrame:
 
 @contextmanager
 def _problems(path: Path, args: Namespace) -> Iterator[None]:
-    """Say in one line what a library says of a file that it cannot read."""
+    """Put the error of a library that cannot read a file into one line."""
     try:
         yield
     except pd.errors.EmptyDataError as error:
@@ -265,7 +268,7 @@ def _read_text(path: Path, args: Namespace, faults: Faults) -> pd.DataFrame:
 
 
 def _format(path: Path, args: Namespace) -> dict[str, Any]:
-    """Say how the cells of a text file are written, as arguments of pandas."""
+    """Return the arguments with which pandas reads a text file."""
     return {
         "sep": args.sep or ",",
         "encoding": args.encoding,
@@ -275,7 +278,7 @@ def _format(path: Path, args: Namespace) -> dict[str, Any]:
 
 
 def _header(path: Path, args: Namespace, faults: Faults) -> tuple[list[str], int]:
-    """Names of the columns of a text file, and the number of lines above them."""
+    """Return column names of a text file, and how many lines stand above them."""
     whole = {**_format(path, args), "header": None, "dtype": str}
     # A character that no file has, so that a line is one cell.
     line = pd.read_csv(path, **{**whole, "sep": "\x1f", "quoting": 3, "nrows": 1})
@@ -309,7 +312,7 @@ def _separator(line: str, names: Collection[str]) -> str:
 def _wanted(
     path: Path, names: Sequence[str], args: Namespace, faults: Faults
 ) -> list[str]:
-    """Names of the columns to read; tell those that a table lacks."""
+    """Return the names of the columns to read; report those the table lacks."""
     for name in names:
         join_names(args, name)
     _ask_for_columns(path, names, args, faults)
@@ -327,14 +330,19 @@ def _wanted(
         faults.stop(_what_it_has(path, names))
     others = [name for name in names if name not in kinds and names.count(name) == 1]
     if len(names) > _FEW_COLUMNS:
-        others = [name for name in others if _IDENTIFIER.search(name)]
+        others = [*filter(_may_be_person, others)]
     return [*kinds, *others]
+
+
+def _may_be_person(name: str) -> bool:
+    """Whether a column may identify people, by its name."""
+    return bool(_IDENTIFIER.search(name) or PEOPLE.search(name))
 
 
 def _ask_for_columns(
     path: Path, names: Sequence[str], args: Namespace, faults: Faults
 ) -> None:
-    """Tell that no column of decisions or scores, or of groups, is named."""
+    """Report that a column of decisions, scores or groups is missing."""
     wanted = {}
     if not (args.y_pred or args.y_score or args.selected):
         faults.add("--y-pred must name the column of decisions, or --y-score scores.")
@@ -348,7 +356,7 @@ def _ask_for_columns(
 
 
 def _what_it_has(path: Path, names: Sequence[str]) -> str:
-    """List columns, not all of a table that is no CSV file, such as a page."""
+    """List the columns of a table in an error message, if it is a CSV file."""
     few = "The first line must hold the names of the columns." * (len(names) < 3)
     columns = listed([repr(name[:100]) for name in names], _MAX_NAMES)
     return f"{path} has the columns {columns}. {few}"
@@ -357,7 +365,7 @@ def _what_it_has(path: Path, names: Sequence[str]) -> str:
 def _chosen(
     path: Path, table: pd.DataFrame, names: Sequence[str], wanted: Sequence[str]
 ) -> pd.DataFrame:
-    """Columns of a table by name; those of one name must be equal."""
+    """Return columns of a table by name; columns of one name must be equal."""
     columns = {}
     for name in wanted:
         places = [i for i, other in enumerate(names) if other == name]
@@ -404,7 +412,7 @@ def _read_sheet(path: Path, args: Namespace, faults: Faults) -> pd.DataFrame:
 
 
 def _stored_names(path: Path) -> list[str]:
-    """Names of the columns of a Parquet file."""
+    """Return the names of the columns of a Parquet file."""
     parquet = require("pyarrow.parquet", f"Reading {path}", "save the table as CSV")
     with path.open("rb") as file:
         return list(parquet.read_schema(file).names)

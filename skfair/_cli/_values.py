@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from skfair._cli._columns import place_of, text_of
 from skfair._cli._faults import Faults
 from skfair._utils._text import all_digits, counted, listed
 from skfair.groups import MISSING_WORDS, look_of, sort_labels, suggest_edges
+from skfair.report._repeats import columns_of_people, tell_people
 
 #: Words for missing values among labels.
 _MISSING = {*MISSING_WORDS, "unknown", "Unknown"} - {""}
@@ -32,7 +34,7 @@ _STAND_INS = (-999, -99, -9, -1, 0, 99, 999, 9999)
 def check_missing(
     rows: Any, values: Sequence[str], groups: Sequence[str], faults: Faults
 ) -> None:
-    """Tell columns with missing values, unless an option says what to do with them."""
+    """Report columns with missing values for which no option decides."""
     for name, n in rows.n_missing(values).items():
         if faults.args.missing_values == "raise":
             faults.add(
@@ -51,7 +53,7 @@ def check_missing(
 
 
 def check_scores(rows: Any, faults: Faults) -> None:
-    """Tell scores, and a threshold, that are no probabilities."""
+    """Report scores, and a threshold, that are no probabilities."""
     args = faults.args
     if args.scale != "probability":
         return
@@ -73,7 +75,7 @@ def check_scores(rows: Any, faults: Faults) -> None:
 
 
 def check_people(rows: Any, faults: Faults) -> None:
-    """Tell counts that are missing, or wrong; split rows into selected and others."""
+    """Report missing or wrong counts; split rows into selected and others."""
     args = faults.args
     if args.selected is None:
         _ask_for_counts(rows, faults)
@@ -105,7 +107,7 @@ def check_people(rows: Any, faults: Faults) -> None:
 
 
 def _ask_for_counts(rows: Any, faults: Faults) -> None:
-    """Tell a column that says how many people each row stands for.
+    """Report a column that seems to say how many people a row stands for.
 
     A table of counts has a row for about each combination of its other columns.
     """
@@ -127,7 +129,7 @@ def _ask_for_counts(rows: Any, faults: Faults) -> None:
 
 
 def _are_counted(rows: Any, counts: Any, faults: Faults) -> bool:
-    """Tell decisions that are numbers of people, which another column bounds."""
+    """Report decisions that are numbers of people."""
     args = faults.args
     decisions = [name for name in args.y_pred if name in counts]  # no numbers
     for name in decisions:
@@ -148,7 +150,7 @@ def _are_counted(rows: Any, counts: Any, faults: Faults) -> bool:
 
 
 def _bound_of(rows: Any, name: str) -> str | None:
-    """Find the column whose whole numbers bound those of another, the least of some."""
+    """Find the column of whole numbers that bounds another column."""
     found = _whole(rows.frame[name])
     if found is None:
         return None
@@ -199,7 +201,7 @@ def read_labels(rows: Any, names: Sequence[str], faults: Faults) -> str | None:
     if not labels:
         return given[0] if given else None
     positives = given or _usual(labels)
-    if not positives and args.y_true and not args.y_score and _in_common(counts):
+    if not positives and args.y_true and not args.y_score and _share_labels(counts):
         return None  # several classes
     if not positives or not _are_known(positives, counts, faults):
         _ask_for_positives(counts, positives, faults)
@@ -219,13 +221,13 @@ def read_labels(rows: Any, names: Sequence[str], faults: Faults) -> str | None:
 
 
 def _labels(counts: Any, left_out: Collection[str] = ()) -> list[str]:
-    """Labels of some columns, sorted."""
+    """Return the labels of some columns, sorted."""
     labels = {label for each in counts.values() for label in each.index}
     return sort_labels(labels - {*left_out})
 
 
 def _check_words(rows: Any, counts: Any, faults: Faults) -> None:
-    """Tell words for missing values beside two labels."""
+    """Report words for missing values beside two labels."""
     words = {*_labels(counts)} & _MISSING
     if not words or len({*_labels(counts)} - words) > 2:
         return
@@ -254,14 +256,14 @@ def _usual(labels: Sequence[str]) -> list[str]:
     return []
 
 
-def _in_common(counts: Any) -> bool:
-    """Whether columns have a label in common."""
+def _share_labels(counts: Any) -> bool:
+    """Return whether columns have a label in common."""
     first, *others = ({*each.index} for each in counts.values())
     return bool(others) and all(first & other for other in others)
 
 
 def _are_known(positives: Sequence[str], counts: Any, faults: Faults) -> bool:
-    """Whether positive labels are labels of the columns, each of which is understood.
+    """Return whether all positive labels occur in their columns.
 
     A column without any of them has the negative labels of another column.
     """
@@ -277,7 +279,7 @@ def _are_known(positives: Sequence[str], counts: Any, faults: Faults) -> bool:
 def _check_spelling(
     labels: Sequence[str], positives: Sequence[str], faults: Faults
 ) -> None:
-    """Tell labels that look like a positive one, which would count as negative."""
+    """Report labels spelled nearly like a positive label."""
     looks = {label.casefold(): label for label in positives}
     alike = [x for x in labels if x.casefold() in looks and x not in positives]
     for label in alike:
@@ -288,12 +290,12 @@ def _check_spelling(
 
 
 def _ask_for_positives(counts: Any, positives: Sequence[str], faults: Faults) -> None:
-    """Tell that the positive labels of columns are not known, and suggest some."""
+    """Report that positive labels are unknown, and suggest some."""
     labels, names = _labels(counts, faults.args.na_values), [*counts]
     columns = listed([f"{name!r} ({_some(counts[name].index)})" for name in names])
     plural = "columns" if len(names) > 1 else "column"
     meant = _meant(labels)
-    if len(names) == 1 or _in_common(counts):
+    if len(names) == 1 or _share_labels(counts):
         text = f"--pos-label must say which label of {plural} {columns} is positive"
         if positives:
             text += f", got {' and '.join(map(repr, positives))}"
@@ -313,7 +315,7 @@ def _ask_for_positives(counts: Any, positives: Sequence[str], faults: Faults) ->
 
 
 def _meant(labels: Sequence[str]) -> list[str]:
-    """Labels that may be the positive ones."""
+    """Return the labels that are likely to be positive."""
     return [label for label in labels if _POSITIVE.match(label)] or [*labels[-1:]]
 
 
@@ -322,8 +324,16 @@ def _some(labels: Collection[str]) -> str:
     return listed([repr(label) for label in labels], 5)
 
 
-def odd_values(rows: Any, names: Sequence[str], min_group_size: int) -> Iterator[str]:
-    """Say what looks odd in a table, one text for each column and kind."""
+def repeated(rows: Any, groups: Sequence[str]) -> Iterator[str]:
+    """Say which columns may name people who have several rows, or have them twice."""
+    if rows.others:
+        codes = (
+            rows.frame.groupby([*groups], sort=False, dropna=False).ngroup().to_numpy()
+        )
+        found = columns_of_people(rows.frame[rows.others], codes)
+        yield from tell_people(
+            found, len(codes), lambda name: f"--cluster {shlex.quote(name)}"
+        )
     if rows.identifier is not None:
         column = rows.frame[rows.identifier].dropna()
         n_repeated = int(column.duplicated().sum())
@@ -333,6 +343,10 @@ def odd_values(rows: Any, names: Sequence[str], min_group_size: int) -> Iterator
                 "an earlier row has, too. If each row should be another person, leave "
                 "the others out of the file (DataFrame.drop_duplicates of pandas)."
             )
+
+
+def odd_values(rows: Any, names: Sequence[str], min_group_size: int) -> Iterator[str]:
+    """Describe odd values in a table, one text for each column and kind."""
     for name in names:
         counts = rows.counts(name)
         for find in _words, _look_alikes, _stand_ins:
@@ -374,7 +388,7 @@ def _look_alikes(counts: pd.Series[int]) -> str | None:
 
 
 def _stand_ins(counts: pd.Series[int]) -> str | None:
-    """Name numbers far from all others that may stand for missing ones."""
+    """Name numbers far from all others that may stand for missing values."""
     numbers = pd.to_numeric(pd.Series(counts.index), errors="coerce")
     usual = numbers[~numbers.isin(_STAND_INS)]
     if numbers.isna().any() or len(usual) < _MANY_NUMBERS:

@@ -53,7 +53,7 @@ class DCPDisplay(Display):
     name: str | None = None
 
     def _size(self) -> tuple[float, float]:
-        """Check what is drawn, and return the size of the figure."""
+        """Check the figures to draw, and return the size of the figure."""
         max_groups = check_integer("max_groups", self.max_groups, 1)
         if np.isnan(self.result.upper):
             raise ValueError(
@@ -61,8 +61,8 @@ class DCPDisplay(Display):
                 "small."
             )
         width = max(4.5, 0.8 * len(self.result.classes))
-        self._least_size = width, 0.3 * min(len(self.result.groups), max_groups)
-        return width + 1.5, 2.2 + self._least_size[1]
+        self._min_size = width, 0.3 * min(len(self.result.groups), max_groups)
+        return width + 1.5, 2.2 + self._min_size[1]
 
     def _draw(self) -> Axes:
         """Draw the cells, and the interval above them, which has the title."""
@@ -74,7 +74,7 @@ class DCPDisplay(Display):
     def _draw_legend(self, *, may_grow: bool) -> None:
         """Enlarge a new figure until cells have their size; there is no legend."""
         if may_grow:
-            _drawing.keep_size(self.ax_, self._least_size)
+            _drawing.keep_size(self.ax_, self._min_size)
 
     def _draw_cells(self, n_shown: int) -> QuadMesh:
         """Draw one cell for each group and true class, shaded and labelled by eta."""

@@ -36,7 +36,7 @@ class Display(Versioned):
     _title: str | None
 
     def _repr_png_(self) -> bytes | None:
-        """Picture of the display where it is the last line of a notebook's cell."""
+        """Return the picture for a notebook's cell."""
         figure = getattr(self, "figure_", None)
         if figure is None:  # it has not been plotted
             return None
@@ -109,11 +109,11 @@ class Display(Versioned):
         return 1
 
     def _size(self) -> tuple[float, float] | None:
-        """Width and height of a new figure in inches, None for matplotlib's own."""
+        """Return the size of a new figure in inches, None for the default."""
         return None
 
     def _draw(self) -> Axes | None:
-        """Draw the display on its axes, and return those that have the title."""
+        """Draw the display, and return the axes that have the title."""
         raise NotImplementedError
 
     def _draw_legend(self, *, may_grow: bool) -> None:

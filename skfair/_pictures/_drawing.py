@@ -76,7 +76,7 @@ def require_matplotlib(caller: str) -> None:
 
 
 def group_style(position: int) -> dict[str, Any]:
-    """Keywords of the line of the group or curve at a position."""
+    """Return the keywords of the line of the group or curve at a position."""
     position %= MAX_GROUPS
     return {
         "color": COLORS[position],
@@ -86,13 +86,13 @@ def group_style(position: int) -> dict[str, Any]:
 
 
 def mark_style(style: int, color: str = INK, linewidth: float = 1.2) -> dict[str, Any]:
-    """Keywords of a line that marks a value, with the line style at a position."""
+    """Return keywords of a line that marks a value."""
     linestyle = LINE_STYLES[style]
     return {"color": color, "linestyle": linestyle, "linewidth": linewidth}
 
 
 def band_style(position: int | None, alpha: float) -> dict[str, Any]:
-    """Keywords of the band of the group or curve at a position; None is no group."""
+    """Return keywords of the band around the curve of a group."""
     color = SHADE if position is None else COLORS[position % MAX_GROUPS]
     return {"color": color, "alpha": alpha, "linewidth": 0}
 
@@ -100,7 +100,7 @@ def band_style(position: int | None, alpha: float) -> dict[str, Any]:
 def point_style(
     marker: str, color: str, size: float, edge: float = 1.0, **colors: str
 ) -> dict[str, Any]:
-    """Keywords of points without a line; `edge` is the width of theirs."""
+    """Return keywords of points without a line, with edges of a width."""
     look = {"linestyle": "none", "marker": marker, "color": color, **colors}
     return look | {"markersize": size, "markeredgewidth": edge}
 
@@ -112,7 +112,7 @@ def mark_ticks(ax: Axes, ticks: Sequence[float]) -> None:
 
 
 def plain_text(value: Any, max_length: int | None = None) -> str:
-    """Text on one line that matplotlib shows as it is, never as mathematics.
+    """Return the text on one line that matplotlib shows as it is, never as mathematics.
 
     A long text is cut in its middle, since long names often begin alike.
     """
@@ -147,7 +147,7 @@ def _drawable(text: str) -> str:
 
 @cache
 def _characters(path: str) -> frozenset[str]:
-    """Characters that a font file has."""
+    """Return the characters that a font file has."""
     from matplotlib.font_manager import get_font
 
     return frozenset(map(chr, get_font(path).get_charmap()))
@@ -160,18 +160,18 @@ def folded(text: str, width: int = _MAX_LINE) -> str:
 
 
 def metric_text(name: str) -> str:
-    """Plain text of a metric's name, with spaces."""
+    """Return the plain text of a metric's name, with spaces."""
     return plain_text(name.replace("_", " "))
 
 
 def short_label(label: Hashable) -> str:
-    """Plain text of a group label, shortened if long; a tuple is an intersection."""
+    """Return the label of a group as plain text, shortened if long."""
     parts = label if isinstance(label, tuple) else (label,)
     return plain_text(", ".join(str(part) for part in parts), _MAX_LABEL)
 
 
 def group_text(label: Hashable, count: int, effective: float | None = None) -> str:
-    """Label of a group with its rows, and their effective number where it differs."""
+    """Return the label of a group with its number of rows."""
     more = ""
     if effective is not None and round(effective) != count:
         more = f", effective {effective:,.0f}"
@@ -187,12 +187,12 @@ def groups_text(labels: Sequence[Hashable], counts: Integers) -> str:
 
 
 def others_text(counts: Integers) -> str:
-    """Legend entry of all groups that have none of their own."""
+    """Return the legend entry of the groups without an entry of their own."""
     return f"{counted(len(counts), 'other group')} ({range_text(counts)})"
 
 
 def joined_text(labels: Sequence[Hashable]) -> str:
-    """Text of a pair of groups, on two lines if it is long."""
+    """Return the text of a pair of groups, on two lines if it is long."""
     first, second = map(short_label, labels)
     if len(first) + len(second) < _MAX_LINE:
         return f"{first} and {second}"
@@ -201,7 +201,7 @@ def joined_text(labels: Sequence[Hashable]) -> str:
 
 
 def range_text(counts: Integers) -> str:
-    """Text of the range of group sizes."""
+    """Return the text of the range of group sizes."""
     low, high = int(counts.min()), int(counts.max())
     if low == high:
         return f"n = {whole(low)}"
@@ -209,13 +209,13 @@ def range_text(counts: Integers) -> str:
 
 
 def pairs_text(n_groups: int) -> str | None:
-    """Text that a value is the largest over pairs of groups; None for one pair."""
+    """Return a note that a value is the largest over pairs, None for one pair."""
     n_pairs = n_groups * (n_groups - 1) // 2
     return f"largest of {n_pairs:,} pairs" if n_pairs > 1 else None
 
 
 def names_text(names: Sequence[str]) -> str | None:
-    """Names of the sensitive columns as the title of a legend, None without any."""
+    """Return the names of the sensitive columns as a title of the legend."""
     return folded(", ".join(plain_text(name, _MAX_LABEL) for name in names)) or None
 
 
@@ -227,7 +227,7 @@ def draw_group_lines(
     coloured: list[int],
     **options: Any,
 ) -> list[Line2D]:
-    """Draw a line for each group; those that are not coloured share a legend entry."""
+    """Draw a line for each group; lines without a colour share an entry."""
     lines: list[Line2D] = []
     for group, curve in enumerate(curves):
         style: dict[str, Any] = {"color": SHADE, "linewidth": 0.6, "zorder": 1.5}
@@ -311,28 +311,28 @@ def legend_above_data(
     ax: Axes,
     heading: str | None,
     highest: float,
-    least_headroom: float,
+    min_headroom: float,
     **options: Any,
 ) -> float:
     """Draw a legend inside the axes, and scale the y-axis so that data end below it.
 
-    The y-axis ends at `highest` times `least_headroom`, or more if the legend is high;
+    The y-axis ends at `highest` times `min_headroom`, or more if the legend is high;
     its ticks end where the data do. Returns the share of the height that is left for
     the data.
     """
-    ax.set_ylim(0, least_headroom * highest)
+    ax.set_ylim(0, min_headroom * highest)
     drawn = legend(ax, heading, loc="upper right", **options)
     arrange(ax)
     room: Any = ax.get_window_extent()
     share = float((drawn.get_window_extent().y0 - room.y0) / room.height) - _GAP
-    share = min(max(share, 1 - _MAX_SHARE), 1 / least_headroom)
+    share = min(max(share, 1 - _MAX_SHARE), 1 / min_headroom)
     ax.set_ylim(0, highest / share)
     ax.set_yticks([tick for tick in ax.get_yticks() if 0 <= tick <= 1.01 * highest])
     return share
 
 
 def arrange(ax: Axes) -> None:
-    """Place the axes of a figure as they will be drawn, by its layout if it has one."""
+    """Apply the layout of a figure, if it has one, before it is drawn."""
     figure = _whole_figure(ax)
     engine = figure.get_layout_engine()
     if engine is not None:
@@ -340,7 +340,7 @@ def arrange(ax: Axes) -> None:
 
 
 def inches(ax: Axes) -> Floats:
-    """Width and height of the axes as they will be drawn."""
+    """Return the width and height of the axes as they will be drawn."""
     arrange(ax)
     box = ax.get_window_extent()
     return np.array([box.width, box.height]) / float(_whole_figure(ax).dpi)
@@ -364,7 +364,7 @@ def _whole_figure(ax: Axes) -> Any:
 
 
 def marks(ax: Axes) -> list[tuple[Floats, bool]]:
-    """Vertices of each drawn artist on the screen, and whether it is a filled area."""
+    """Return the outline of each drawn artist, and whether it is filled."""
     vertices = [(_line_vertices(line), False) for line in ax.lines]
     for patch in ax.patches:
         path = patch.get_transform().transform_path(patch.get_path())
@@ -378,7 +378,7 @@ def marks(ax: Axes) -> list[tuple[Floats, bool]]:
 
 
 def _line_vertices(line: Line2D) -> Floats:
-    """Vertices of a line on the screen, its steps among them."""
+    """Return the vertices of a line on the screen, its steps among them."""
     from matplotlib.cbook import STEP_LOOKUP_MAP
 
     steps = STEP_LOOKUP_MAP[line.get_drawstyle()](*line.get_data(orig=False))
@@ -386,7 +386,7 @@ def _line_vertices(line: Line2D) -> Floats:
 
 
 def _meets(mark: tuple[Floats, bool], box: Bbox) -> bool:
-    """Whether a mark on the screen reaches into a box."""
+    """Return whether a mark on the screen reaches into a box."""
     from matplotlib.path import Path
 
     vertices, filled = mark

@@ -154,7 +154,7 @@ class GroupDotsDisplay(Display):
         return len(self.tables)
 
     def _size(self) -> tuple[float, float]:
-        """Width and height of a new figure in inches."""
+        """Return the width and height of a new figure in inches."""
         n_columns = min(len(self.tables), 4)
         n_rows = -(-len(self.tables) // n_columns)
         first = next(iter(self.tables.values()))
@@ -234,7 +234,7 @@ class GroupDotsDisplay(Display):
 
 
 def _group_names(table: pd.DataFrame) -> list[str]:
-    """Names and sizes of the groups, long ones on several lines."""
+    """Return the names and sizes of the groups, long ones on several lines."""
     if "n" not in table:
         texts = [_drawing.short_label(label) for label in table.index]
     else:
@@ -244,7 +244,7 @@ def _group_names(table: pd.DataFrame) -> list[str]:
 
 
 def rows_height(table: pd.DataFrame, of_row: float) -> float:
-    """Height of axes for groups whose names have lines of a height."""
+    """Return the height of axes for groups whose names have lines of a height."""
     if len(table) > _MAX_NAMED:
         return _HEIGHT
     lines = max(name.count("\n") + 1 for name in _group_names(table))

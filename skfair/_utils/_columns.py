@@ -47,7 +47,7 @@ def floats_in(table: Any, name: str) -> nw.Expr:
 
 
 def _several_columns(argument: str, columns: Any) -> ValueError:
-    """Error about columns of the same name."""
+    """Return the error about columns of the same name."""
     counts = Counter(map(str, columns))
     repeated = [repr(name) for name, count in counts.items() if count > 1]
     return ValueError(
@@ -73,7 +73,7 @@ def check_selector(argument: str, selector: Any) -> None:
 
 
 def names_columns(sensitive_features: Any, n_samples: int) -> bool:
-    """Whether `sensitive_features` names columns of X; otherwise it holds labels.
+    """Return whether `sensitive_features` names columns rather than holds labels.
 
     A list or tuple of names that has one entry for each row holds labels.
     """
@@ -88,13 +88,13 @@ def names_columns(sensitive_features: Any, n_samples: int) -> bool:
 
 
 def names_positions(selector: Any) -> bool:
-    """Whether a selector has positions of columns of X, which change with these."""
+    """Return whether a selector holds positions of columns."""
     columns = selector if isinstance(selector, (list, tuple)) else [selector]
     return any(_is_name(one) and not isinstance(one, str) for one in columns)
 
 
 def _is_name(value: Any) -> bool:
-    """Whether a value may name a column, or with a tuple one of several levels."""
+    """Return whether a value may be the name of a column."""
     if isinstance(value, tuple):
         return bool(value) and all(map(_is_name, value))
     return isinstance(value, (str, numbers.Integral)) and not isinstance(value, bool)
@@ -121,7 +121,7 @@ def select_columns(
 def positions_of(
     X: Any, selector: Selector | None, argument: str = "sensitive_features"
 ) -> list[int]:
-    """Positions of the columns of X that a selector names; messages name `argument`."""
+    """Return the positions of the columns of X that a selector names."""
     if selector is None or callable(selector):
         raise ValueError(
             "drop_sensitive=True needs sensitive_features to name columns of X, got "
@@ -132,7 +132,7 @@ def positions_of(
 
 
 def drop_columns(X: Any, positions: list[int]) -> Any:
-    """X without the columns at some positions, in the same container."""
+    """Return X without the columns at some positions, in the same container."""
     table, positions = _locate(X, positions)
     kept = np.delete(np.arange(table.shape[1]), positions)
     if isinstance(table, nw.DataFrame):
@@ -143,7 +143,7 @@ def drop_columns(X: Any, positions: list[int]) -> Any:
 def absent_columns(
     X: Any, names: list[str] | None, n_columns: int, positions: list[int]
 ) -> list[int]:
-    """Positions, among the columns of a table, of those that X does not have.
+    """Return positions, among the columns of a table, of those that X does not have.
 
     The table had `n_columns` columns, with `names` if it was a dataframe. Of an array
     either all of the positions are absent or none.
@@ -157,7 +157,7 @@ def absent_columns(
 def _locate(
     X: Any, selector: Any, argument: str = "sensitive_features"
 ) -> tuple[Any, list[int]]:
-    """X as a dataframe or an array, and the positions of the columns."""
+    """Return X as a dataframe or an array, and the positions of the columns."""
     wanted = list(selector) if isinstance(selector, (list, tuple)) else [selector]
     if not all(map(_is_name, wanted)):
         raise TypeError(
@@ -179,7 +179,7 @@ def _locate(
 
 
 def _position(table: Any, column: Any, argument: str) -> int:
-    """Position of a column of a dataframe or an array."""
+    """Return the position of a column of a dataframe or an array."""
     if isinstance(column, (int, np.integer)) and not isinstance(column, bool):
         if not -table.shape[1] <= column < table.shape[1]:
             raise ValueError(

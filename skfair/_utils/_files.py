@@ -39,7 +39,7 @@ def sha256_of(path: Path) -> str:
 
 
 def is_stream(path: str | PathLike[str]) -> bool:
-    """Whether a path names a stream or a device, not a file or a directory."""
+    """Return whether a path names a stream or a device, not a file or a directory."""
     if os.path.abspath(path).startswith(_OPEN_STREAMS):
         return True
     mode = _mode(path)
@@ -63,7 +63,7 @@ def check_writable(path: str | PathLike[str]) -> None:
 
 
 def _mode(path: str | PathLike[str]) -> int | None:
-    """Type and permissions of what a path names, None if it does not exist."""
+    """Return the permissions of a path, None if it does not exist."""
     try:
         return os.stat(path).st_mode
     except FileNotFoundError:

@@ -26,5 +26,5 @@ def require(package: str, caller: str, otherwise: str) -> Any:
 
 
 def extra(name: str) -> str:
-    """How to install the packages of one of the extras of the library."""
+    """Return how to install the packages of one of the extras of the library."""
     return f"with the extra '{name}' of a skfair checkout: pip install -e \".[{name}]\""

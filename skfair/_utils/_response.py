@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import numbers
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -61,7 +61,7 @@ def find_score_method(estimator: Any, response_method: str | tuple[str, ...]) ->
 
 
 def asked_of(estimator: Any, method: str, metadata: dict[str, Any]) -> dict[str, Any]:
-    """Return those metadata that a predict method takes, such as groups.
+    """Return the metadata that a predict method takes, such as groups.
 
     Under metadata routing the estimator's requests decide, however deeply nested;
     without, the method's signature.
@@ -94,7 +94,7 @@ def tip_for_unknown_columns(
 
 
 def _unknown_columns(estimator: Any, X: Any, named: Any) -> list[Any]:
-    """Sensitive columns of X that the estimator was not fitted on.
+    """Return the sensitive columns of X that the estimator was not fitted on.
 
     Positions are known to be such columns only if X has just as many columns more than
     the estimator was fitted on.
@@ -111,7 +111,7 @@ def _unknown_columns(estimator: Any, X: Any, named: Any) -> list[Any]:
 
 
 def respond(
-    estimator: Any, method: str, X: Any, pos_label: Any = None, **metadata: Any
+    estimator: Any, method: str, X: Any, pos_label: Hashable = None, **metadata: Any
 ) -> NDArray[Any]:
     """Return the response of a classifier, for the positive class if there are two.
 
@@ -150,7 +150,7 @@ def threshold_of(models: Sequence[Any]) -> float:
 
 
 def _own_threshold(model: Any) -> float:
-    """Least probability for which a fitted classifier predicts the second class."""
+    """Return the threshold at which a fitted classifier decides."""
     while True:  # the classifier that decides
         if isinstance(model, FrozenEstimator):
             model = model.estimator

@@ -21,7 +21,7 @@ class Result(Versioned):
     """
 
     def _numbers(self: Any) -> dict[str, Any]:
-        """Values of the fields that are shown, by name."""
+        """Return the values of the fields that are shown, by name."""
         return {
             field.name: getattr(self, field.name)
             for field in fields(self)
@@ -29,7 +29,7 @@ class Result(Versioned):
         }
 
     def _table(self) -> pd.DataFrame | None:
-        """Table that is shown below the numbers, if there is one."""
+        """Return the table that is shown below the numbers, if there is one."""
         return None
 
     def __repr__(self) -> str:
@@ -54,7 +54,7 @@ class Result(Versioned):
         return "\n".join(parts)
 
     def to_frame(self) -> pd.DataFrame:
-        """Table of one row, to be joined with those of other results.
+        """Return the table of one row, to be joined with those of other results.
 
         Returns
         -------
@@ -108,7 +108,7 @@ class TableResult(Result):
 
 
 def _rounded_table(table: pd.DataFrame) -> pd.DataFrame:
-    """Texts of a table: numbers rounded in each column, labels on one line."""
+    """Return texts of a table: numbers rounded in each column, labels on one line."""
     texts = table.astype(object)
     for position, dtype in enumerate(table.dtypes):
         values = table.iloc[:, position]
@@ -119,12 +119,12 @@ def _rounded_table(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _label(value: Any) -> Any:
-    """Text without characters that a terminal takes for commands; others as are."""
+    """Return the text of a label without control characters."""
     return visible_text(value) if isinstance(value, str) else value
 
 
 def _text(value: Any) -> str:
-    """Text of a number, a label, or a tuple or dictionary of these."""
+    """Return the text of a number, a label, or a tuple or dictionary of these."""
     if isinstance(value, float):
         text = rounded([value])[0]
         return text.rstrip("0").rstrip(".") if "." in text else text

@@ -25,7 +25,7 @@ _MAX_LENGTH = 60
 
 
 def one_line(value: Any) -> str:
-    """Text of a value on one line, with U+FFFD for characters that cannot be seen.
+    """Return the text of a value on one line, without invisible characters.
 
     Joiners stay where they shape their neighbours, as in Persian, Hindi and emoji.
     """
@@ -39,14 +39,14 @@ def one_line(value: Any) -> str:
 
 
 def shown(value: Any) -> str:
-    """Write a value that an error names; of one that is no short line its type."""
+    """Write a value for an error message; its type if it is long."""
     text = repr(value)
     is_short = len(text) <= 200 and "\n" not in text
     return text if is_short else f"a {type(value).__name__}"
 
 
 def _joins(text: str, position: int) -> bool:
-    """Whether the character at a position is a joiner of its neighbours."""
+    """Return whether the character at a position is a joiner of its neighbours."""
     if text[position] not in _JOINERS or position == 0:
         return False
     if unicodedata.combining(text[position - 1]) == _VIRAMA:
@@ -56,7 +56,7 @@ def _joins(text: str, position: int) -> bool:
 
 
 def _can_be_joined(char: str) -> bool:
-    """Whether a character is a letter, mark or symbol of a script with joiners."""
+    """Return whether a character is of a script that joins its letters."""
     return ord(char) >= _FIRST_JOINING and unicodedata.category(char)[0] in "LMS"
 
 
@@ -72,7 +72,7 @@ def visible_text(value: Any, max_length: int = _MAX_LENGTH) -> str:
 
 
 def plain(text: str) -> str:
-    """Write text on one line, without what Markdown and HTML take for markup."""
+    """Write text on one line, without markup of Markdown and HTML."""
     text = one_line(text).replace("&", "&amp;").replace("<", "&lt;")
     return "".join(f"\\{mark}" if mark in "\\`*_[]|#" else mark for mark in text)
 
@@ -86,7 +86,7 @@ def label_text(label: Hashable) -> str:
 
 
 def all_digits(number: float) -> str:
-    """Write a number with all of its digits, which tell it from every other one."""
+    """Write a number with all digits that distinguish it from others."""
     return np.format_float_positional(number, trim="-")
 
 
@@ -111,7 +111,7 @@ def number(value: float | None, digits: int = 3) -> str:
     return DASH if value is None else f"{value:z.{digits}f}"
 
 
-def in_unit(value: float | None, width: float = 0.0) -> str:
+def format_in_unit(value: float | None, width: float = 0.0) -> str:
     """Write a number in the unit of a target with four significant digits.
 
     They are those of the width of its interval where that is larger.
@@ -177,14 +177,14 @@ def listed(texts: list[str], at_most: int = 5) -> str:
 
 def quoted(labels: list[str], group: int | None) -> str:
     """Put a group's label in quotation marks; None is everyone."""
-    return "everyone" if group is None else in_quotes(labels[group])
+    return "everyone" if group is None else quote(labels[group])
 
 
-def in_quotes(text: str) -> str:
+def quote(text: str) -> str:
     """Put a name in quotation marks."""
     return f"“{text}”"
 
 
 def with_size(label: str, n: float) -> str:
     """Name a group with its number of rows."""
-    return f"{in_quotes(label)} ({whole(n)})"
+    return f"{quote(label)} ({whole(n)})"

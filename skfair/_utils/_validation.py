@@ -166,7 +166,7 @@ def check_length(name: str, length: int, expected: int, tip: str = "") -> None:
 
 
 class RowError(ValueError):
-    """Says what is wrong with a row, which may be a line of a file elsewhere.
+    """Error about a row, which may be a line of a file.
 
     `tip` names parameters, which may go by other names there.
     """
@@ -243,7 +243,7 @@ def scores_on(scale: Any, y_score: ArrayLike, name: str = "y_score") -> Floats:
 
 
 def lie_in_unit_interval(scores: Floats) -> bool:
-    """Whether contiguous scores all lie in [0, 1], without negative zeros."""
+    """Return whether contiguous scores all lie in [0, 1], without negative zeros."""
     return not len(scores) or bool(scores.view(np.uint64).max() <= _ONE_BITS)
 
 
@@ -338,8 +338,8 @@ def check_y_true(
             return
     classes = distinct_labels(values, "y_true")
     if len(classes) > 2:
-        of_numbers = values.dtype.kind == "f" and scores.ndim == 1
-        swapped = of_numbers and len(pd.unique(scores)) < 3
+        compares_numbers = values.dtype.kind == "f" and scores.ndim == 1
+        swapped = compares_numbers and len(pd.unique(scores)) < 3
         tip = " Are y_true and the scores in the wrong order?" if swapped else ""
         raise ValueError(
             f"y_true must be binary, got {len(classes)} classes: "

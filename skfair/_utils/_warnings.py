@@ -79,7 +79,7 @@ def warn_of_means(name: str) -> None:
 
 
 def _is_reordered(first: pd.Index[Any], second: pd.Index[Any]) -> bool:
-    """Whether two indexes differ, but not in their labels."""
+    """Return whether two indexes differ, but not in their labels."""
     if first is second or len(first) != len(second) or first.equals(second):
         return False
     return bool(first.isin(second).all() and second.isin(first).all())

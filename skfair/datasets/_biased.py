@@ -33,7 +33,7 @@ def make_biased_classification(
     base_rates: Setting | None = None,
     score_shifts: Setting | None = None,
     class_sep: float = 1.0,
-    random_state: Any = None,
+    random_state: int | np.random.RandomState | None = None,
 ) -> tuple[pd.DataFrame, NDArray[np.int64]]:
     """Generate a binary classification problem with groups and a chosen bias.
 
@@ -123,9 +123,9 @@ def make_biased_classification(
     check_scalar(class_sep, "class_sep", Real, min_val=0)
     names = [f"x{i}" for i in range(n_features)]
     _check_group_sizes(group_sizes, names)
-    rates = _in_order_of_labels("base_rates", base_rates, group_sizes, 0.5, (0, 1))
+    rates = _order_by_labels("base_rates", base_rates, group_sizes, 0.5, (0, 1))
     limits = -math.inf, math.inf
-    shifts = _in_order_of_labels("score_shifts", score_shifts, group_sizes, 0.0, limits)
+    shifts = _order_by_labels("score_shifts", score_shifts, group_sizes, 0.0, limits)
 
     random = check_random_state(random_state)
     shares = {
@@ -153,7 +153,7 @@ def make_biased_classification(
 
 
 def _log_odds(rates: Values, shares: Values, codes: dict[str, Any]) -> Any:
-    """Log-odds of y = 1 per row; 0 where no attribute has rates."""
+    """Return the log-odds of y = 1 per row; 0 where no attribute has rates."""
     if not rates:
         return np.zeros(len(next(iter(codes.values()))))
     levels = {name: shares[name] @ logit(rate) for name, rate in rates.items()}
@@ -163,14 +163,14 @@ def _log_odds(rates: Values, shares: Values, codes: dict[str, Any]) -> Any:
     return np.mean(list(levels.values())) + np.sum(deviations, axis=0)
 
 
-def _in_order_of_labels(
+def _order_by_labels(
     argument: str,
     setting: Setting | None,
     group_sizes: Setting,
     default: float,
     limits: tuple[float, float],
 ) -> Values:
-    """Values in the order of the labels, for each attribute of the setting."""
+    """Return values in the order of the labels, for each attribute of the setting."""
     values: Values = {}
     _check_nested(argument, {} if setting is None else setting)
     for name, numbers in (setting or {}).items():
@@ -231,7 +231,9 @@ def _check_group_sizes(group_sizes: Setting, feature_names: list[str]) -> None:
 
 
 def make_biased_scores(
-    n_samples: int | Sequence[int] = 20000, *, random_state: Any = None
+    n_samples: int | Sequence[int] = 20000,
+    *,
+    random_state: int | np.random.RandomState | None = None,
 ) -> tuple[NDArray[np.int64], Floats, NDArray[np.int64]]:
     """Draw the scores of a model that prefers group 1 to group 0.
 

@@ -557,20 +557,20 @@ def fetch_oulad(
 
 
 def data_directory() -> Path | None:
-    """Directory named by the environment variable ``SKFAIR_DATA``, if it is set."""
+    """Return the directory that the variable ``SKFAIR_DATA`` names, if set."""
     directory = os.environ.get("SKFAIR_DATA")
     return Path(directory) if directory else None
 
 
 def directory_with(filename: str, data_home: str | PathLike[str] | None) -> Path | None:
-    """Directory of a file: `data_home` if it has the file, else `data_directory`."""
+    """Return the directory that has a file: `data_home`, or `data_directory`."""
     if data_home is not None and (Path(data_home) / filename).is_file():
         return Path(data_home)
     return data_directory()
 
 
 def existing(directory: Path, filename: str, advice: str) -> Path:
-    """Path of a file; `advice` ends the message if it is missing."""
+    """Return the path of a file; `advice` ends the message if it is missing."""
     path = directory / filename
     if not path.is_file():
         tables = sorted(file.name for file in directory.glob("*.csv.gz"))
@@ -626,7 +626,7 @@ def require_columns(
 
 
 def optional_columns(table: pd.DataFrame, columns: Sequence[str]) -> list[str]:
-    """List those of `columns` that the table has."""
+    """List the names in `columns` that the table has."""
     return [name for name in columns if name in table.columns]
 
 

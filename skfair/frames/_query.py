@@ -148,7 +148,7 @@ def check_numeric_column(table: Any, argument: str, name: str, dtype: Any) -> No
 
 
 def _check_labels(table: Any, argument: str, name: str, dtype: Any) -> None:
-    """Raise unless a column is of labels that can be compared."""
+    """Raise unless the labels of a column can be compared."""
     if dtype.is_nested():
         raise TypeError(
             f"{argument}={name!r} must be of text, numbers or dates, got {dtype}."
@@ -158,7 +158,7 @@ def _check_labels(table: Any, argument: str, name: str, dtype: Any) -> None:
 
 
 def names_of(names: Any, argument: str = "sensitive_features") -> list[str]:
-    """Names of the columns of groups, or of strata."""
+    """Return the names of the columns of groups, or of strata."""
     if isinstance(names, str):
         return [names]
     if not isinstance(names, (list, tuple)) or not names:
@@ -172,7 +172,7 @@ def names_of(names: Any, argument: str = "sensitive_features") -> list[str]:
 
 
 def control_names(control_features: Any) -> list[str]:
-    """Names of the columns of strata, none for None."""
+    """Return the names of the columns of strata, none for None."""
     if control_features is None:
         return []
     return names_of(control_features, "control_features")
@@ -222,14 +222,14 @@ def _aggregate(
 
 
 def _place_of(score: nw.Expr) -> nw.Expr:
-    """Weighted mean of a score and its logarithms from both ends, moved to [0, 1]."""
+    """Return the mean score of a cell, moved to [0, 1]."""
     from_low = score.clip(_LEAST, 1.0).log(2) / -math.log2(_LEAST) + 1
     from_high = (1 - score).clip(_LEAST, 1.0).log(2) / -math.log2(_LEAST) + 1
     return (6 * score + from_low + 1 - from_high) / 8
 
 
 def _unless_score_is_faulty(key: nw.Expr, scale: Scale) -> nw.Expr:
-    """Key of a row, or a negative number that says what is wrong with its score."""
+    """Return the key of a row, or a negative number if its score is invalid."""
     score = nw.col("score")
     low, high = -ROUNDING, 1 + ROUNDING
     if scale == "rank":
@@ -241,7 +241,7 @@ def _unless_score_is_faulty(key: nw.Expr, scale: Scale) -> nw.Expr:
 
 
 def _unless_weight_is_faulty(key: nw.Expr) -> nw.Expr:
-    """Key of a row, or a negative number if its weight is not positive and finite."""
+    """Return the key of a row, or a negative number if its weight is invalid."""
     weight = nw.col("weight")
     usable = (weight > SMALLEST_WEIGHT) & (weight < LARGEST_WEIGHT)
     faulty = nw.when(weight == 0).then(nw.lit(_WEIGHTLESS)).otherwise(nw.lit(-5.0))
@@ -249,7 +249,7 @@ def _unless_weight_is_faulty(key: nw.Expr) -> nw.Expr:
 
 
 def _check_cells(cells: nw.DataFrame[Any], table: Table, n_bins: int | None) -> Counted:
-    """Raise where rows could not be counted, and leave those of weight zero out."""
+    """Raise where rows could not be counted, and drop rows of weight zero."""
     if not len(cells):
         raise ValueError("frame has 0 rows, expected at least one.")
     columns: dict[str, Floats] = {

@@ -105,7 +105,7 @@ def fit_penalised(
     start = float(logit(base_rate))
     params["init_score"] = np.full(len(rows), start)
     try:
-        return _as_binary(model.fit(X, rows.y_true, **params), start)
+        return _make_binary(model.fit(X, rows.y_true, **params), start)
     except sys.modules["lightgbm"].basic.LightGBMError as error:
         if "num_features" not in str(error):
             raise
@@ -114,13 +114,13 @@ def fit_penalised(
 
 
 def _with_weights(params: dict[str, Any], rows: Rows) -> dict[str, Any]:
-    """Parameters of `fit` with the weights of the rows, if there are any."""
+    """Return the parameters of `fit` with the weights of the rows, if there are any."""
     weighted = rows.weight is not None
     return params | ({"sample_weight": rows.weights} if weighted else {})
 
 
-def _as_binary(model: Any, start: float) -> Any:
-    """Make a model with an objective of its own predict as one of the log-loss.
+def _make_binary(model: Any, start: float) -> Any:
+    """Make a model with a custom objective predict as a binary classifier.
 
     LightGBM does not keep the log-odds from which such trees start, and predicts no
     probabilities by them. The start is added to the leaves of the first tree.
@@ -157,7 +157,7 @@ def group_probabilities(
     params: dict[str, Any],
     rng: np.random.RandomState,
 ) -> Floats:
-    """Probability of each group given X, by a fit to the other half of the rows.
+    """Return probability of each group given X, by a fit to the other half of the rows.
 
     The groups are the codes from 0 on. The halves have equally many rows of each group.
     Rows without a group (code -1) have probabilities, too.
@@ -183,7 +183,7 @@ def group_probabilities(
 
 
 def with_own_group(probabilities: Floats, codes: NDArray[np.integer]) -> Floats:
-    """Mean of the probabilities and of the group itself, which counts a tenth.
+    """Return mean of the probabilities and of the group itself, which counts a tenth.
 
     Those of strata, shape (n_samples, n_strata, n_groups), stay as they are; rows
     without a group (code -1) keep their probabilities.
@@ -202,7 +202,7 @@ def joint_probabilities(
     groups: Groups,
     strata: Groups,
 ) -> Floats:
-    """Probability of each stratum and group together, for each row.
+    """Return the probability of each stratum and group together, for each row.
 
     `probabilities_of` takes one code for each row and predicts the probability of each
     code. The result has shape (n_samples, n_strata, n_groups); the sum of a row is less

@@ -201,7 +201,7 @@ class DiffMCDPClassifier(
     >>> y = X.sum(axis=1) + rng.normal(size=1000) > 1
     >>> def gap(strength):
     ...     model = DiffMCDPClassifier(
-    ...         strength=strength, max_iter=100, random_state=0
+    ...         strength=strength, max_iter=60, random_state=0
     ...     ).fit(X, y, sensitive_features=sex)
     ...     return mcdp(y, model.predict_proba(X)[:, 1], sensitive_features=sex)
     >>> gap(0) > 0.35, gap(0.5) < 0.15
@@ -226,7 +226,7 @@ class DiffMCDPClassifier(
         sensitive_features: Selector | None = None,
         drop_sensitive: bool = False,
         control_features: Selector | None = None,
-        random_state: Any = None,
+        random_state: int | np.random.RandomState | None = None,
         hidden_layer_sizes: int | Sequence[int] = (256,),
         max_iter: int = 600,
         batch_size: int = 1024,
@@ -258,10 +258,10 @@ class DiffMCDPClassifier(
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: ArrayLike,
         *,
-        sensitive_features: Any = None,
-        control_features: Any = None,
+        sensitive_features: ArrayLike | None = None,
+        control_features: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
         """Train the network.
@@ -473,7 +473,7 @@ def check_training(network: Any) -> None:
 
 
 def learning_rate_of(network: Any, step: int) -> float:
-    """Learning rate of a step, the first of which is 0."""
+    """Return the learning rate of a step, the first of which is 0."""
     rates = np.atleast_1d(network.learning_rate_init)
     return float(rates[len(rates) * step // network.max_iter])
 
@@ -563,7 +563,7 @@ def batch_gradients(
 
 
 def _penalised_gap(scores: Floats, rows: Rows, loss: PenalisedLoss) -> SmoothGap | None:
-    """Gap of the scores of some rows, None where nothing is penalised."""
+    """Return the gap of the scores of some rows, None where nothing is penalised."""
     codes, weights = rows.groups.codes, rows.weights
     if not loss.strength or codes.max() < 0:
         return None
@@ -579,7 +579,7 @@ def _penalised_gap(scores: Floats, rows: Rows, loss: PenalisedLoss) -> SmoothGap
 def _validation_loss(
     parameters: Parameters, X: Any, rows: Rows, loss: PenalisedLoss
 ) -> float:
-    """Log-loss plus strength times gap of held-out rows."""
+    """Return the log-loss plus strength times gap of held-out rows."""
     logits = predict_logits(X, parameters)
     log_loss = rows.weights @ log_losses(logits, rows.y_true) / rows.weights.sum()
     gap = _penalised_gap(expit(logits), rows, loss)
@@ -719,7 +719,7 @@ def backward(
 
 
 def log_losses(logits: Floats, y: NDArray[Any]) -> Floats:
-    """Log-loss of each row, for labels 0 and 1."""
+    """Return the log-loss of each row, for labels 0 and 1."""
     return np.logaddexp(0, logits) - y * logits
 
 

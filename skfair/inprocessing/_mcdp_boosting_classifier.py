@@ -20,9 +20,9 @@ from skfair._mitigation import (
     begin_predict,
     check_validation_fraction,
     hold_out_if_possible,
+    keep_comparable,
     route_fit_params,
     tip_to_drop,
-    within_strata,
 )
 from skfair._penalty import Objective, check_penalised_loss
 from skfair._rows import Rows, take_rows
@@ -206,7 +206,7 @@ class MCDPBoostingClassifier(
         sensitive_features: Selector | None = None,
         drop_sensitive: bool = False,
         control_features: Selector | None = None,
-        random_state: Any = None,
+        random_state: int | np.random.RandomState | None = None,
         validation_fraction: float | Literal["auto"] | None = "auto",
         temperature: float = 50.0,
         objective: Objective = "mcdp",
@@ -225,10 +225,10 @@ class MCDPBoostingClassifier(
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: ArrayLike,
         *,
-        sensitive_features: Any = None,
-        control_features: Any = None,
+        sensitive_features: ArrayLike | None = None,
+        control_features: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         **fit_params: Any,
     ) -> Self:
@@ -382,7 +382,7 @@ class MCDPBoostingClassifier(
         self, X: Any, rows: Rows, params: dict[str, Any], rng: np.random.RandomState
     ) -> MCDPObjective:
         """Return the objective for the rows to train on."""
-        groups, strata = within_strata(
+        groups, strata = keep_comparable(
             rows.groups, rows.strata, rows.weights, warn=False
         )
         fits = partial(

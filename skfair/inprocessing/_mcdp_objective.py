@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from skfair._mitigation import within_strata
+from skfair._mitigation import keep_comparable
 from skfair._penalty import Objective, PenalisedLoss, check_penalised_loss
 from skfair._utils._arrays import Floats, quotients
 from skfair._utils._validation import check_weights
@@ -102,13 +102,13 @@ or Groups, default=None
 
     def __init__(
         self,
-        sensitive_features: Any,
+        sensitive_features: ArrayLike | None,
         *,
         strength: float = 0.3,
         temperature: float = 50.0,
         objective: Objective = "mcdp",
         group_probabilities: ArrayLike | None = None,
-        control_features: Any = None,
+        control_features: ArrayLike | None = None,
     ) -> None:
         self.strength = strength
         self.temperature = temperature
@@ -118,7 +118,7 @@ or Groups, default=None
         strata = None
         if control_features is not None:
             strata = resolve_strata(control_features, n_samples=len(groups))
-        groups, strata = within_strata(groups, strata)
+        groups, strata = keep_comparable(groups, strata)
         self._codes = groups.codes
         self._parts = _parts_of(groups, strata, group_probabilities)
         self._mean_gradient, self._n_trees = np.zeros(len(self._codes)), 0
@@ -194,7 +194,7 @@ or Groups, default=None
     def _update_mean(
         self, loss: PenalisedLoss, log_odds: Floats, weights: Floats
     ) -> Floats:
-        """Return the running mean of the penalty's gradient, with that of now."""
+        """Return the running mean of the gradients of the penalty."""
         if np.ptp(log_odds) == 0:  # a fit begins; equal scores have no gap
             self._mean_gradient, self._n_trees = np.zeros(len(log_odds)), 0
             return self._mean_gradient
@@ -209,7 +209,7 @@ or Groups, default=None
     def _penalty_gradient(
         self, loss: PenalisedLoss, log_odds: Floats, weights: Floats
     ) -> Floats:
-        """Gradient of the penalty in the log-odds, for a weight of one."""
+        """Return the gradient of the penalty in the log-odds, for a weight of one."""
         rows, shares, strata, probabilities = self._parts
         part_weights = weights[rows] * shares
         loss = loss.rescaled(log_odds[rows], part_weights, strata)

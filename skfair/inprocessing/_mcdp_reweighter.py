@@ -62,7 +62,7 @@ def _estimator_has(method: str) -> Any:
 
 
 def _can_compare(rows: Rows) -> bool:
-    """Whether rows have weights in both classes, and two groups to compare."""
+    """Return whether rows have weights in both classes, and two groups to compare."""
     rows = rows[rows.weights > 0]
     return len(np.unique(rows.y_true)) == 2 and most_groups(rows) >= 2
 
@@ -251,7 +251,7 @@ class MCDPReweighter(
         sensitive_features: Selector | None = None,
         drop_sensitive: bool = False,
         control_features: Selector | None = None,
-        random_state: Any = None,
+        random_state: int | np.random.RandomState | None = None,
         group_estimator: Any = None,
         cv: Any = 5,
         n_jobs: int | None = None,
@@ -272,10 +272,10 @@ class MCDPReweighter(
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: ArrayLike,
         *,
-        sensitive_features: Any = None,
-        control_features: Any = None,
+        sensitive_features: ArrayLike | None = None,
+        control_features: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         **fit_params: Any,
     ) -> Self:
@@ -470,7 +470,7 @@ class MCDPReweighter(
 
 def _route(
     mitigator: Any,
-    sensitive_features: Any,
+    sensitive_features: ArrayLike | None,
     fit_params: dict[str, Any],
     weights: NDArray[Any] | None,
 ) -> Bunch:
@@ -504,7 +504,7 @@ def fit_to_fair_scores(
     params: dict[str, Any],
     done: Callable[[str], None] = lambda name: None,
 ) -> Fitted:
-    """Fit to fair scores of held-out rows; compare a fit without those set aside.
+    """Fit to fair scores of held-out rows, and compare on rows set aside.
 
     Their fair scores come from the map of the others. `done` is called after each fit.
     """
@@ -558,7 +558,7 @@ class Splits(NamedTuple):
 
 
 def split_with_rows_aside(mitigator: Any, given: Given, routed: Bunch) -> Splits:
-    """Set rows aside, to which no model of the others is fitted; split the others.
+    """Set rows aside, and split the others into folds.
 
     The first model is fitted to all others. It predicts the rows set aside, and is the
     plain one that the result is compared with.

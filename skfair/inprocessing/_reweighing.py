@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -18,8 +16,8 @@ from skfair.groups import encode_column
 def reweighing_weights(
     y: ArrayLike,
     *,
-    sensitive_features: Any,
-    control_features: Any = None,
+    sensitive_features: ArrayLike | None,
+    control_features: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> Floats:
     """Weigh rows so that label and group are independent in the training data.

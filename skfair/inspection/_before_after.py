@@ -77,7 +77,7 @@ class BeforeAfterDisplay(Display):
         return 2
 
     def _size(self) -> tuple[float, float]:
-        """Width and height of a new figure in inches."""
+        """Return the width and height of a new figure in inches."""
         return 10.5, 4.6
 
     def _draw(self) -> None:
@@ -101,7 +101,7 @@ class BeforeAfterDisplay(Display):
         before: ArrayLike,
         after: ArrayLike,
         *,
-        sensitive_features: Any,
+        sensitive_features: ArrayLike | None,
         metric: Callable[..., float] | None = None,
         scale: AnyScale = "probability",
         sample_weight: ArrayLike | None = None,
@@ -168,7 +168,7 @@ class BeforeAfterDisplay(Display):
         X: Any,
         y: ArrayLike | None = None,
         *,
-        sensitive_features: Any,
+        sensitive_features: ArrayLike | None,
         scale: AnyScale = "probability",
         **options: Any,
     ) -> Self:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, ClassVar, Self, TypeAlias, get_args
 
 import numpy as np
@@ -55,10 +55,10 @@ class PredictionsDisplay(Display):
         cls,
         estimator: Any,
         X: Any,
-        y: ArrayLike | None = None,
+        y: Any = None,
         *,
-        sensitive_features: Any,
-        control_features: Any = None,
+        sensitive_features: ArrayLike | None,
+        control_features: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         name: str | None = None,
         **options: Any,
@@ -127,10 +127,10 @@ class PredictionsDisplay(Display):
         cls,
         cv_results: dict[str, Any],
         X: Any,
-        y: ArrayLike | None = None,
+        y: Any = None,
         *,
-        sensitive_features: Any,
-        control_features: Any = None,
+        sensitive_features: ArrayLike | None,
+        control_features: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         name: str | None = None,
         **options: Any,
@@ -204,10 +204,10 @@ class PredictionsDisplay(Display):
         cls,
         models: Sequence[tuple[Any, Integers | None]],
         X: Any,
-        y: Any,
-        sensitive_features: Any,
-        control_features: Any,
-        sample_weight: Any,
+        y: ArrayLike,
+        sensitive_features: ArrayLike | None,
+        control_features: ArrayLike | None,
+        sample_weight: ArrayLike | None,
         name: str | None,
         options: dict[str, Any],
     ) -> Self:
@@ -230,15 +230,15 @@ class PredictionsDisplay(Display):
             rows = np.concatenate([held_out for _, held_out in models])
         of_rows = {"control_features": strata, "sample_weight": sample_weight}
         options |= {
-            argument: _of_rows(values, rows)
+            argument: _select_rows(values, rows)
             for argument, values in of_rows.items()
             if values is not None
         }
         drawn: Self = cls.from_predictions(
-            y if y is None else _of_rows(y, rows),
+            y if y is None else _select_rows(y, rows),
             responses,
             **options,
-            sensitive_features=_of_rows(groups, rows),
+            sensitive_features=_select_rows(groups, rows),
             name=model_name(estimator) if name is None else name,
         )
         return drawn
@@ -251,14 +251,14 @@ class PredictionsDisplay(Display):
 
 
 def model_name(estimator: Any) -> str:
-    """Class name of an estimator; that of the last step of a pipeline."""
+    """Return the class name of an estimator; that of the last step of a pipeline."""
     while isinstance(estimator, Pipeline):
         estimator = estimator[-1]
     return type(estimator).__name__
 
 
 def _fold_models(cv_results: Any, n_samples: int) -> list[tuple[Any, Integers]]:
-    """Fitted models of a cross-validation, and the rows that each has not seen."""
+    """Return the fitted models of a cross-validation with their test rows."""
     if "estimator" not in cv_results or "indices" not in cv_results:
         raise ValueError(
             "cv_results must have the fitted estimators and the indices of their rows, "
@@ -281,7 +281,7 @@ def _fold_models(cv_results: Any, n_samples: int) -> list[tuple[Any, Integers]]:
     return list(zip(cv_results["estimator"], held_out, strict=True))
 
 
-def _of_rows(values: Any, rows: Integers | None) -> Any:
+def _select_rows(values: Any, rows: Integers | None) -> Any:
     """Return some rows of labels, groups or weights; None are all rows."""
     return values if rows is None else _safe_indexing(values, rows)
 
@@ -289,12 +289,12 @@ def _of_rows(values: Any, rows: Integers | None) -> Any:
 def responses_of(
     models: Sequence[tuple[Any, Integers | None]],
     X: Any,
-    sensitive_features: Any,
+    sensitive_features: ArrayLike | None,
     method: str,
-    pos_label: Any = None,
-    control_features: Any = None,
+    pos_label: Hashable = None,
+    control_features: ArrayLike | None = None,
 ) -> tuple[NDArray[Any], Groups, Groups | None]:
-    """Responses of models, each to its rows of X, and groups and strata of all rows.
+    """Return responses of models to rows of X, with groups and strata.
 
     Groups and strata that are given beside X are passed to the method if it takes them.
     """
@@ -306,8 +306,8 @@ def responses_of(
     beside = {name: values for name, values in beside.items() if values is not None}
     for estimator, rows in models:
         with tip_for_unknown_columns(estimator, X, selector):
-            metadata = {name: _of_rows(beside[name], rows) for name in beside}
-            features = _of_rows(X, rows)
+            metadata = {name: _select_rows(beside[name], rows) for name in beside}
+            features = _select_rows(X, rows)
             parts.append(respond(estimator, method, features, pos_label, **metadata))
     return np.concatenate(parts), groups, strata
 
@@ -335,10 +335,10 @@ RowsToDraw: TypeAlias = tuple[Any, Any, Any, Any]
 def stratum_of_largest(
     metric: Any,
     rows: RowsToDraw,
-    control_features: Any,
+    control_features: ArrayLike | None,
     name: str | None,
 ) -> tuple[RowsToDraw, str | None]:
-    """Rows of the stratum in which a metric is largest, and a name with its label.
+    """Return the rows and the name of the stratum with the largest value.
 
     Without strata both are returned as they are. ValueError is raised if the groups
     can be compared in no stratum.
@@ -367,7 +367,7 @@ def stratum_of_largest(
 def scores_to_draw(
     metric: Any,
     rows: RowsToDraw,
-    control_features: Any,
+    control_features: ArrayLike | None,
     scale: AnyScale,
     name: str | None,
     scales: Any = Scale,
@@ -389,7 +389,7 @@ def scores_to_draw(
 def comparable_scores(
     y_true: ArrayLike | None,
     y_score: ArrayLike | CountTable,
-    sensitive_features: Any,
+    sensitive_features: ArrayLike | None,
     sample_weight: ArrayLike | None = None,
     scale: AnyScale = "probability",
     scales: Any = Scale,
@@ -410,9 +410,9 @@ def permuted_values(
     metric: Any,
     rows: RowsToDraw,
     n_permutations: Any,
-    random_state: Any,
+    random_state: int | np.random.RandomState | None,
 ) -> Floats | None:
-    """Values of a metric of scores after random permutations, None if none are made."""
+    """Return values of a metric of scores under random permutations."""
     _, y_score, groups, weights = rows
     n_permutations = check_integer("n_permutations", n_permutations, 0)
     if not n_permutations:

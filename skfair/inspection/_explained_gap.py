@@ -29,7 +29,7 @@ from skfair._utils._validation import (
     check_scores,
 )
 from skfair._utils._warnings import warn_if_reordered, warn_user
-from skfair.groups import columns_of, encode_column, group_index, plain_label
+from skfair.groups import columns_of, encode_column, group_index, python_label
 from skfair.metrics._as_metric import METRICS
 from skfair.metrics._resampling import check_seed
 from skfair.model_selection._folds import cross_fit
@@ -134,7 +134,7 @@ class ExplainedGapResult(TableResult):
 def explained_gap(
     y_score: ArrayLike,
     *,
-    sensitive_features: Any,
+    sensitive_features: ArrayLike | None,
     explained_by: Any,
     metric: Literal["mcdp", "demographic_parity_difference"] = "mcdp",
     population: Hashable = "overlap",
@@ -334,10 +334,10 @@ def explained_gap(
 
 
 def _position_of(population: Any, labels: tuple[Hashable, ...]) -> int | None:
-    """Position of the group whose columns others are given, None for overlap."""
+    """Return position of the group whose columns others are given, None for overlap."""
     if isinstance(population, str) and population == "overlap":
         return None
-    population = plain_label(population)
+    population = python_label(population)
     if population not in labels:
         raise ValueError(
             f"population must be 'overlap' or one of the groups {list(labels)}, got "
@@ -347,7 +347,7 @@ def _position_of(population: Any, labels: tuple[Hashable, ...]) -> int | None:
 
 
 def _sets_of_columns(explained_by: Any, n_samples: int) -> dict[str, pd.DataFrame]:
-    """Columns of each set by its name: each alone, then together in their order."""
+    """Return sets of columns by name: each alone, then joined in order."""
     if not isinstance(explained_by, Mapping):
         table = _as_table(explained_by, "", n_samples)
         named = any(str(name) for name in table.columns)
@@ -368,7 +368,7 @@ def _sets_of_columns(explained_by: Any, n_samples: int) -> dict[str, pd.DataFram
 
 
 def _as_table(data: Any, name: str, n_samples: int) -> pd.DataFrame:
-    """Columns of any container as numbers and categories of pandas."""
+    """Return the columns of any container as numbers and categories of pandas."""
     names, columns = columns_of(data, "explained_by")
     if not columns or len(columns[0]) != n_samples:
         got = f"{len(columns[0])} rows" if columns else "no columns"
@@ -455,7 +455,7 @@ def given_columns(
     rng: np.random.RandomState,
     n_jobs: int | None,
 ) -> tuple[Floats, Regression]:
-    """Probability of each group given the columns, and a regression on the columns.
+    """Estimate the probability of each group given the columns.
 
     Groups are counted in cells of equal rows if there is no estimator and the cells are
     few; otherwise they are predicted by cross-fitted classifiers.
@@ -498,14 +498,14 @@ def given_columns(
 def _predict(
     fitted: Any, X: Any, test: Integers
 ) -> tuple[Integers, NDArray[Any], Floats]:
-    """Positions of the rows left out, codes of the groups, and their probabilities."""
+    """Predict the groups of the rows that were left out of a fit."""
     return test, fitted.classes_, fitted.predict_proba(X)
 
 
 def _mean_in_cells(
     cells: Integers, outcomes: Floats, weights: NDArray[Any]
 ) -> Callable[[slice], Floats]:
-    """Weighted mean of the outcomes in each cell, 0 where a cell has no weight."""
+    """Return the weighted mean outcome in each cell, 0 without weight."""
     shape = int(cells.max()) + 1, len(cells)
     sums = csr_array((weights, (cells, np.arange(len(cells)))), shape) @ outcomes
     totals = np.bincount(cells, weights)[:, None]
@@ -516,7 +516,7 @@ def _mean_in_cells(
 def _least_squares(
     design: Floats, outcomes: Floats, weights: NDArray[Any]
 ) -> Callable[[slice], Floats]:
-    """Linear predictions of outcomes in [0, 1] by weighted least squares."""
+    """Return the linear predictions of outcomes in [0, 1] by weighted least squares."""
     weighted = design * weights[:, None]
     normal = weighted.T @ design
     normal[np.diag_indices_from(normal)] += _RIDGE * normal.max()
@@ -525,7 +525,7 @@ def _least_squares(
 
 
 def _design(columns: pd.DataFrame) -> Floats:
-    """Numbers, their squares and which are missing; indicators of categories."""
+    """Return numbers, their squares and which are missing; indicators of categories."""
     parts = [np.ones((len(columns), 1))]
     for name in columns:
         column = columns[name]
@@ -547,7 +547,7 @@ def standardise(
     regress: Regression,
     target: int | None,
 ) -> Standardised:
-    """Weight rows so that all groups have the columns of one, or, for None, of overlap.
+    """Weight rows so that all groups have the columns of one group or overlap.
 
     The first arguments after the rows are what `given_columns` returns. With `p` the
     probability of its group a row has the weight ``h / p``. Its influence
@@ -576,7 +576,7 @@ def standardise(
 
 
 def thresholds_of(scores: Floats, n_groups: int) -> tuple[Floats, bool]:
-    """Thresholds of CDFs, and whether there are scores between them."""
+    """Return the thresholds of CDFs, and whether there are scores between them."""
     n_thresholds = max(_LEAST_THRESHOLDS, _N_THRESHOLDS // n_groups)
     thresholds = np.unique(scores)
     if len(thresholds) <= n_thresholds:
@@ -586,7 +586,7 @@ def thresholds_of(scores: Floats, n_groups: int) -> tuple[Floats, bool]:
 
 
 class Noise(NamedTuple):
-    """Draws of numbers that the error of an estimate lies between.
+    """Draws of bounds for the error of an estimated gap.
 
     The error is at most `above`, of shape (n_draws,), and at least one of the columns
     of `below`, of shape (n_draws, n_columns); which one is unknown. `again` is the
@@ -615,7 +615,7 @@ def draw_noise(
     of_means = metric == "demographic_parity_difference"
 
     def outcomes(rows: slice) -> Floats:
-        """Compare one number, or which scores are up to each threshold."""
+        """Return outcomes to compare: a number, or scores at each threshold."""
         if of_means:
             return scores[rows, None]
         return (scores[rows, None] <= thresholds).astype(np.float64)
@@ -641,7 +641,7 @@ def draw_noise(
         errors = part.reshape(n_draws, n_groups, -1)
         errors = errors[:, pairs[:, 0]] - errors[:, pairs[:, 1]]
         gaps = means[pairs[:, 0]] - means[pairs[:, 1]]
-        noise = _of_largest(gaps.ravel(), errors.reshape(n_draws, -1))
+        noise = _noise_of_largest(gaps.ravel(), errors.reshape(n_draws, -1))
         if between and not of_means:
             missed = np.diff(errors).std(axis=0).mean()
             noise = noise._replace(above=noise.above + _BETWEEN * missed)
@@ -652,7 +652,7 @@ def draw_noise(
 def _weighted_means(
     rows: Standardised, outcomes: Callable[[slice], Floats], n_groups: int
 ) -> tuple[Floats, Callable[[slice], Floats]]:
-    """Weighted means of the outcomes of each group, and the influence of some rows.
+    """Return weighted mean outcomes of groups, and the influence of rows.
 
     It is what they add to the mean of each group, one group after another.
     """
@@ -679,8 +679,8 @@ def _weighted_means(
     return means, influence
 
 
-def _of_largest(gaps: Floats, errors: Floats) -> Noise:
-    """Noise of the largest gap."""
+def _noise_of_largest(gaps: Floats, errors: Floats) -> Noise:
+    """Return the noise of the largest of several gaps."""
     best = int(gaps.argmax())
     apart = np.std(errors - errors[:, [best]], axis=0)
     near = gaps >= gaps[best] - _NEAR * apart
@@ -689,7 +689,7 @@ def _of_largest(gaps: Floats, errors: Floats) -> Noise:
 
 
 def interval_of_gap(value: float, noise: Noise, level: float) -> tuple[float, float]:
-    """Confidence interval of a gap, from draws of its noise."""
+    """Return the confidence interval of a gap, from draws of its noise."""
     tail = (1 - level) / 2
     lower = value - float(np.quantile(noise.above, 1 - tail))
     upper = value - float(np.quantile(noise.below, tail, axis=0).min())
@@ -699,7 +699,7 @@ def interval_of_gap(value: float, noise: Noise, level: float) -> tuple[float, fl
 def interval_of_difference(
     values: tuple[float, float], noises: Sequence[Noise], level: float
 ) -> tuple[float, float]:
-    """Confidence interval of a gap minus another, from joint draws of their noise.
+    """Return an interval of the difference of two gaps, from draws of noise.
 
     Which of several gaps is truly the largest is unknown. The interval contains those
     that hold if the gaps are as far apart as estimated, and if all that may be the
@@ -767,7 +767,7 @@ class ExplainedGapDisplay(Display):
     name: str | None = None
 
     def _size(self) -> tuple[float, float]:
-        """Width and height of a new figure in inches."""
+        """Return the width and height of a new figure in inches."""
         return 7.5, 1.6 + 0.5 * len(self.result.table)
 
     def _draw(self) -> Axes:

@@ -163,7 +163,7 @@ class GroupCurveDisplay(PredictionsDisplay):
         return self.ax_
 
     def _draw_reference(self) -> Any:
-        """Draw what no skill or calibrated scores would give, if it is one line."""
+        """Draw the line of no skill, or of calibrated scores."""
         if self.kind == "precision_recall":
             return None
         text = "No skill" if self.kind == "roc" else "Calibrated"
@@ -184,7 +184,7 @@ class GroupCurveDisplay(PredictionsDisplay):
         return bands
 
     def _heights(self) -> Floats:
-        """Heights of the curves at the score of the calibration gap."""
+        """Return the heights of the curves at the score of the calibration gap."""
         assert self.gap is not None
         score = 1.0 if np.isnan(self.gap[1]) else self.gap[1]  # a gap of 0
         at = [curve["y"][curve["x"] <= score].iloc[-1] for curve in self.curves]
@@ -209,7 +209,7 @@ class GroupCurveDisplay(PredictionsDisplay):
         _drawing.legend_outside(self.ax_, text, may_grow=may_grow)
 
     def _text_of(self, group: int) -> str:
-        """Legend entry of a group: its rows, and its area with the interval."""
+        """Return legend entry of a group: its rows, and its area with the interval."""
         area = self.areas.iloc[group]
         text = _drawing.group_text(self.labels[group], int(area["n"]))
         if np.isnan(area["value"]):
@@ -231,9 +231,9 @@ class GroupCurveDisplay(PredictionsDisplay):
         y_true: ArrayLike,
         y_score: ArrayLike,
         *,
-        sensitive_features: Any,
+        sensitive_features: ArrayLike | None,
         kind: Kind = "roc",
-        pos_label: Any = None,
+        pos_label: Hashable = None,
         confidence_level: float | None = 0.95,
         n_resamples: int = 199,
         sample_weight: ArrayLike | None = None,
@@ -348,7 +348,7 @@ def _measure_areas(
     weights: NDArray[Any] | None,
     level: float | None,
     n_resamples: int,
-    random_state: Any,
+    random_state: int | np.random.RandomState | None,
 ) -> pd.DataFrame:
     """Measure each group by the area under its curve, with its interval."""
     result = group_metrics(
@@ -373,7 +373,7 @@ def _curves_of(
     weights: NDArray[Any] | None,
     level: float,
 ) -> tuple[list[pd.DataFrame], list[pd.DataFrame]]:
-    """Curve and band of each group, empty where its rows have too few classes."""
+    """Return the curve and band of each group, empty where classes lack."""
     counted = np.ones(len(scores)) if weights is None else weights.astype(float)
     curves, bands = [], []
     for code in range(len(groups.labels)):
@@ -390,7 +390,7 @@ def _curves_of(
 def _cumulative(
     positive: Bools, scores: Floats, groups: Groups, weights: NDArray[Any] | None
 ) -> tuple[list[pd.DataFrame], tuple[float, float]]:
-    """Outcomes minus scores of each group up to each score, and their largest gap."""
+    """Return the calibration curve of each group, and their largest gap."""
     rows = read_arrays(
         positive.astype(int), scores, groups, sample_weight=weights, name="y_score"
     )
@@ -410,9 +410,9 @@ def _cumulative(
 
 
 def _positives_minus_scores(
-    y_true: NDArray[Any], y_score: Floats, sample_weight: Any = None
+    y_true: NDArray[Any], y_score: Floats, sample_weight: Floats | None = None
 ) -> float:
-    """Share of positives minus the mean score."""
+    """Return the share of positives minus the mean score."""
     return float(np.average(y_true - y_score, weights=sample_weight))
 
 
@@ -435,7 +435,7 @@ _LOOKS: dict[str, dict[str, Any]] = {
 def _roc(
     positive: Bools, scores: Floats, weights: Floats, level: float
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """ROC curve of a group, and its band.
+    """Return the ROC curve of a group, and its band.
 
     At the threshold with a false positive rate of x, both rates differ from those of
     the rows by at most the half-widths of the bands of their distributions.
@@ -453,7 +453,7 @@ def _roc(
 def _precision_recall(
     positive: Bools, scores: Floats, weights: Floats, level: float
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Precision-recall curve of a group, and its band.
+    """Return the precision-recall curve of a group, and its band.
 
     Precision follows from recall, the false positive rate and the share of positives.
     """
@@ -477,7 +477,7 @@ def _precision_recall(
 
 
 def _precision(share: Any, false_positive_rates: Floats) -> Floats:
-    """Precision at each recall of the grid."""
+    """Return the precision at each recall of the grid."""
     true = share * _GRID
     false = (1 - share) * np.clip(false_positive_rates, 0, 1)
     return quotients(true, true + false, otherwise=1.0)
@@ -486,7 +486,7 @@ def _precision(share: Any, false_positive_rates: Floats) -> Floats:
 def _calibration(
     positive: Bools, scores: Floats, weights: Floats, level: float
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Share of positives by bins of the score, with joint intervals of all bins."""
+    """Return the share of positives by bins of the score, with intervals."""
     levels = np.arange(1, _N_BINS) / _N_BINS
     edges = np.unique(np.quantile(scores, levels, method="inverted_cdf"))
     bins = np.unique(np.searchsorted(edges, scores), return_inverse=True)[1]
@@ -508,12 +508,12 @@ _CURVES = {
 
 
 def _half_widths(positive: Bools, weights: Floats, level: float) -> tuple[float, float]:
-    """Half-widths of the bands of the negatives' and of the positives' scores."""
+    """Return half-widths of the bands of negatives' and positives' scores."""
     sizes = [_effective_size(weights[own]) for own in (~positive, positive)]
     negatives, positives = supremum_quantile(1 - level) / np.sqrt(sizes)
     return float(negatives), float(positives)
 
 
 def _effective_size(weights: Floats) -> float:
-    """Kish's effective number of rows."""
+    """Return Kish's effective number of rows."""
     return float(weights.sum() ** 2 / (weights**2).sum())

@@ -110,7 +110,7 @@ class MADDDisplay(PredictionsDisplay):
         return 2
 
     def _size(self) -> tuple[float, float]:
-        """Width and height of a new figure in inches."""
+        """Return the width and height of a new figure in inches."""
         return 10.5, 4.6
 
     def _draw(self) -> Any:
@@ -214,8 +214,8 @@ class MADDDisplay(PredictionsDisplay):
         y_true: ArrayLike | None,
         y_score: ArrayLike | CountTable,
         *,
-        sensitive_features: Any = None,
-        control_features: Any = None,
+        sensitive_features: ArrayLike | None = None,
+        control_features: ArrayLike | None = None,
         scale: Scale = "probability",
         n_permutations: int = 99,
         sample_weight: ArrayLike | None = None,
@@ -307,12 +307,12 @@ def _bins_to_show(result: MADDBandwidthResult) -> int:
 def _shares_in_bins(
     statistic: Distributions, groups: Sequence[Hashable], n_bins: int
 ) -> tuple[Floats, Floats, Integers]:
-    """Edges of the bins, share of each of the given groups in them, and group sizes."""
+    """Return edges of bins, shares of groups in them, and group sizes."""
     edges = np.arange(n_bins + 1) / n_bins
     positions = [statistic.labels.index(label) for label in groups]
     shares = np.empty((len(positions), n_bins))
     for row, group in enumerate(positions):
-        scores, weights = statistic.of_group(group)
+        scores, weights = statistic.select_group(group)
         # Bins are closed on the left, the last one on both sides, as those of MADD.
         heights, _ = np.histogram(scores, edges, weights=weights)
         shares[row] = heights / statistic.totals[group]

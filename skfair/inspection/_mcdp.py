@@ -58,14 +58,14 @@ class MCDPDisplay(PredictionsDisplay):
     name: str | None = None
 
     def _tail(self) -> float:
-        """Check the level of bands; return one minus it."""
+        """Check the level of bands, and return one minus the level."""
         level = check_real(
             "confidence_level", self.confidence_level, 0, 1, closed="neither"
         )
         return 1 - level
 
     def _sizes(self) -> Floats:
-        """Effective sizes of the groups; the numbers of rows where they are unknown."""
+        """Return effective sizes of the groups, or their numbers of rows."""
         sizes = self.counts if self.effective_sizes is None else self.effective_sizes
         return np.asarray(sizes, dtype=np.float64)
 
@@ -258,7 +258,7 @@ class CDFGapDisplay(MCDPDisplay):
         return lines, windows
 
     def _ends(self) -> tuple[float, float]:
-        """Return the ends of the axis, about those of the scores."""
+        """Return the ends of the axis, near the least and largest score."""
         # The ends of the curves of probabilities are 0 and 1.
         inner = slice(None) if self.scale == "real" else slice(1, -1)
         scores = np.concatenate([of_group[inner] for of_group in self.scores])
@@ -271,7 +271,7 @@ class CDFGapDisplay(MCDPDisplay):
         return max(0.0, low - room), min(1.0, high + room)
 
     def _mark_text(self, epsilon: float, mark: Located) -> str:
-        """Legend entry of a mark: its value, its scores and its pair of groups."""
+        """Return the legend entry of a mark: value, scores, pair of groups."""
         unit = _drawing.MARK_UNITS[self.scale]
         if epsilon > 0:
             text = f"MCDP {number(mark.value)} with epsilon {epsilon:.3g}"
@@ -295,8 +295,8 @@ class CDFGapDisplay(MCDPDisplay):
         y_true: ArrayLike | None,
         y_score: ArrayLike | CountTable,
         *,
-        sensitive_features: Any = None,
-        control_features: Any = None,
+        sensitive_features: ArrayLike | None = None,
+        control_features: ArrayLike | None = None,
         epsilon: float = 0.0,
         scale: AnyScale = "probability",
         confidence_level: float | None = None,
@@ -487,7 +487,7 @@ class MCDPCurveDisplay(MCDPDisplay):
     values: NDArray[Any]
 
     def _half_width(self) -> float:
-        """Half the width of a band that holds for all pairs of groups at once."""
+        """Return half the width of a band that holds for all pairs at once."""
         quantile = supremum_quantile(self._tail() / math.comb(len(self.labels), 2))
         smallest = np.sort(self._sizes())[:2]
         return float(quantile * np.sqrt((1 / smallest).sum()))
@@ -542,8 +542,8 @@ class MCDPCurveDisplay(MCDPDisplay):
         y_true: ArrayLike | None,
         y_score: ArrayLike | CountTable,
         *,
-        sensitive_features: Any = None,
-        control_features: Any = None,
+        sensitive_features: ArrayLike | None = None,
+        control_features: ArrayLike | None = None,
         scale: Scale = "probability",
         confidence_level: float | None = None,
         sample_weight: ArrayLike | None = None,
@@ -612,8 +612,8 @@ def find_cdfs(
     y_true: ArrayLike | None,
     y_score: ArrayLike | CountTable,
     *,
-    sensitive_features: Any = None,
-    control_features: Any = None,
+    sensitive_features: ArrayLike | None = None,
+    control_features: ArrayLike | None = None,
     epsilon: float = 0.0,
     scale: AnyScale = "probability",
     sample_weight: ArrayLike | None = None,
@@ -640,14 +640,14 @@ def find_cdfs(
 
 
 def _pair_of(mark: Located) -> tuple[int, int]:
-    """Positions of the two groups of a mark."""
+    """Return the positions of the two groups of a mark."""
     first, second = mark.pair
     assert second is not None  # no group is compared with everyone
     return first, second
 
 
 def step_cdf(statistic: Distributions, group: int) -> tuple[Floats, Floats]:
-    """Scores and heights of the CDF of one group, a step function from 0 to 1.
+    """Return scores and heights of the CDF of one group, a step function from 0 to 1.
 
     Each height holds from its score to the next one. Numbers outside of [0, 1] begin
     and end with those of everyone.
@@ -662,5 +662,5 @@ def step_cdf(statistic: Distributions, group: int) -> tuple[Floats, Floats]:
 
 
 def shares_at(scores: Floats, shares: Floats, where: Any) -> Any:
-    """Heights of a CDF, in the form that `step_cdf` returns, at one or many scores."""
+    """Return the heights of a CDF from `step_cdf` at one or many scores."""
     return shares[np.searchsorted(scores, where, side="right") - 1]

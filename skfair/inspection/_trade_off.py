@@ -54,7 +54,7 @@ class TradeOffDisplay(Display):
         Index of the candidate chosen.
     best_params : mapping, default=None
         Its parameters, for the legend.
-    least_performance : float, default=None
+    min_performance : float, default=None
         Least performance with which a candidate could be chosen.
     limit : float, default=None
         Largest disparity with which a candidate could be chosen.
@@ -107,7 +107,7 @@ class TradeOffDisplay(Display):
     fairness: str
     best_index: int | None = None
     best_params: Mapping[str, Any] | None = None
-    least_performance: float | None = None
+    min_performance: float | None = None
     limit: float | None = None
     n_hidden: int = 0
     name: str | None = None
@@ -171,7 +171,7 @@ class TradeOffDisplay(Display):
         """Mark the least performance and the largest disparity that were allowed."""
         tolerance_line = limit_line = None
         style = _drawing.mark_style(1) | {"zorder": 1.8}
-        least = self.least_performance
+        least = self.min_performance
         if least is not None and np.isfinite(least):
             text = f"Within the tolerance: at least {least:.4g}"
             tolerance_line = self.ax_.axhline(least, label=text, **style)
@@ -291,14 +291,14 @@ class TradeOffDisplay(Display):
             name=name,
         )
         if isinstance(rule, FairestWithin):
-            display.least_performance = rule.least_performance(results)
+            display.min_performance = rule.min_performance(results)
         return display.plot(ax)
 
 
 def _find_rule(
     search: Any, rule: FairestWithin | BestUnder | None, **arguments: Any
 ) -> FairestWithin | BestUnder | None:
-    """Return the given rule, or that of the search unless arguments replace it."""
+    """Return the given rule, or the rule of the search."""
     taken = {name: value for name, value in arguments.items() if value is not None}
     if rule is None:
         refit = getattr(search, "refit", None)
@@ -342,7 +342,7 @@ def _finite_candidates(
 
 
 def _params_of(results: CVResults, best_index: Any) -> dict[str, Any] | None:
-    """Parameters of the candidate at `best_index`, None if the results have none."""
+    """Return the parameters of the candidate at `best_index`, if known."""
     if best_index is None:
         return None
     n_candidates = len(results["params"]) if "params" in results else 0
@@ -351,7 +351,7 @@ def _params_of(results: CVResults, best_index: Any) -> dict[str, Any] | None:
 
 
 def _params_lines(params: Mapping[str, Any]) -> list[str]:
-    """List parameters, one a line, without the path to their estimator if unique."""
+    """List parameters on lines, without the path to their estimator if unique."""
     short = [name.rpartition("__")[2] for name in params]
     names = short if len(set(short)) == len(short) else list(params)
     values = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -33,7 +33,7 @@ from skfair.statistics._distributions import Gap
 
 
 def area(gap: Gap, largest: float = 1.0) -> float:
-    """Area between two cumulative distributions."""
+    """Return the area between two cumulative distributions."""
     heights = np.abs(gap.signed[:-1]) / gap.scale
     # Not by `@`, whose rounding depends on the number of threads.
     area = float((heights * np.diff(gap.scores)).sum())
@@ -53,7 +53,7 @@ class ABCC(GapOfDistributions):
     name = "abcc"
     loose = False
     bounds_ranks = False
-    scales = AnyScale
+    choices = GapOfDistributions.choices | {"scale": get_args(AnyScale)}
 
     def measure(self, gap: Gap) -> float:
         """Measure the area between two CDFs."""
@@ -86,7 +86,7 @@ _GRID = 1024
 
 
 def _area_noise(observed: Observed, multigroup: Multigroup) -> Floats:
-    """Mean of the area of the noise of each comparison."""
+    """Return the mean of the area of the noise of each comparison."""
     statistic, sizes, _ = observed
     n_groups = statistic.n_groups
     grid = np.linspace(0, len(statistic.scores) - 1, _GRID).astype(np.intp)
@@ -107,8 +107,8 @@ def abcc(
     y_true: ArrayLike | None,
     y_score: ArrayLike | CountTable,
     *,
-    sensitive_features: Any = None,
-    control_features: Any = None,
+    sensitive_features: ArrayLike | None = None,
+    control_features: ArrayLike | None = None,
     scale: AnyScale = "probability",
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",

@@ -61,7 +61,7 @@ class SortedRows:
         return np.asarray(counts.reshape(-1, 2), np.intp)
 
     def curve(self, group: int | None) -> Curve:
-        """ROC curve of a group, or of everyone (None)."""
+        """Return the ROC curve of a group, or of everyone (None)."""
         rows = self.rows
         if group is not None:
             rows = rows[rows.groups.codes == group]
@@ -94,7 +94,7 @@ class ABROCA(MetricOfPairs):
         return SortedRows.from_rows(rows)
 
     def why_undefined(self, statistic: SortedRows) -> tuple[str, str]:
-        """Say why groups cannot be compared, and what to do; "" if they can."""
+        """Say why groups cannot be compared, and how to mend it; "" if they can."""
         reason, advice = super().why_undefined(statistic)
         if reason:
             return reason, advice
@@ -136,8 +136,8 @@ def abroca(
     y_true: ArrayLike,
     y_score: ArrayLike,
     *,
-    sensitive_features: Any = None,
-    control_features: Any = None,
+    sensitive_features: ArrayLike | None = None,
+    control_features: ArrayLike | None = None,
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
@@ -236,7 +236,7 @@ default=None
 
 
 def _roc_curve(scores: Floats, positive: Bools, weights: NDArray[Any]) -> Curve:
-    """ROC curve of rows by decreasing score; equal scores make one straight piece."""
+    """Return the ROC curve of rows in order of decreasing score."""
     last = np.append(scores[1:] != scores[:-1], True)
     true = np.cumsum(np.where(positive, weights, 0))[last]
     false = np.cumsum(np.where(positive, 0, weights))[last]
@@ -244,7 +244,7 @@ def _roc_curve(scores: Floats, positive: Bools, weights: NDArray[Any]) -> Curve:
 
 
 def _area_between(first: Curve, second: Curve) -> float:
-    """Area between two curves, each of straight pieces, some of them vertical."""
+    """Return the area between two piecewise linear curves."""
     edges = np.union1d(first[0], second[0])
     left = _heights_after(first, edges[:-1]) - _heights_after(second, edges[:-1])
     right = _heights_before(first, edges[1:]) - _heights_before(second, edges[1:])
@@ -256,7 +256,7 @@ def _area_between(first: Curve, second: Curve) -> float:
 
 
 def _heights_after(curve: Curve, at: Floats) -> Floats:
-    """Heights of a curve just right of some places in [0, 1)."""
+    """Return the heights of a curve just right of some places in [0, 1)."""
     x, y = curve
     i = np.searchsorted(x, at, side="right") - 1
     share = (at - x[i]) / (x[i + 1] - x[i])
@@ -264,7 +264,7 @@ def _heights_after(curve: Curve, at: Floats) -> Floats:
 
 
 def _heights_before(curve: Curve, at: Floats) -> Floats:
-    """Heights of a curve just left of some places in (0, 1]."""
+    """Return the heights of a curve just left of some places in (0, 1]."""
     x, y = curve
     i = np.searchsorted(x, at, side="left")
     share = (x[i] - at) / (x[i] - x[i - 1])

@@ -51,7 +51,7 @@ _N_BLOCKS = 400
 
 
 def mean_at_any_time(sizes: Floats, level: float) -> Floats:
-    """One-sided bound on the noise of a mean of values in [0, 1], at all sizes at once.
+    """Bound the noise of a mean of values in [0, 1], at all sizes at once.
 
     It is the normal mixture bound, with the variance 1/4.
     """
@@ -61,13 +61,13 @@ def mean_at_any_time(sizes: Floats, level: float) -> Floats:
 
 
 def cdf_at_any_time(sizes: Floats, level: float) -> Floats:
-    """Bound on the noise of a CDF, at all sizes at once."""
+    """Bound the noise of a CDF, at all sizes at once."""
     iterated = np.log(np.log(math.e * sizes)) + 0.8 * math.log(1612 / level)
     return np.asarray(0.85 * np.sqrt(iterated / sizes))
 
 
 def normal_mixture(sizes: Floats) -> tuple[Floats, Floats]:
-    """Spread s^2 and price c of the e-process exp((x^2 / s^2 - c) / 2) of the noise x.
+    """Return spread s^2 and price c of the e-process exp((x^2 / s^2 - c) / 2).
 
     The noise is that of a mean of values in [0, 1], whose variance is at most 1/4.
     """
@@ -76,7 +76,7 @@ def normal_mixture(sizes: Floats) -> tuple[Floats, Floats]:
 
 
 def variances_at_any_time(sizes: Floats) -> Floats:
-    """Variances of means of values in [0, 1], as reversed e-processes count them.
+    """Return the variances of means that reversed e-processes assume.
 
     If one of n rows leaves, the mean moves by at most 1 / (n - 1): the sum of the
     variances of all such steps is that of 1 / (4 j^2) over all j from n on.
@@ -85,7 +85,7 @@ def variances_at_any_time(sizes: Floats) -> Floats:
 
 
 def log_e_value_of_noise(noise: Floats, variances: Any) -> Floats:
-    """Logarithm of the reversed e-process of a difference of means, by its noise x.
+    """Return the log e-value of a difference of means, by its noise x.
 
     It is the mixture of exp(t x - t^2 variance / 2) over t of a Cauchy distribution.
     """
@@ -96,7 +96,7 @@ def log_e_value_of_noise(noise: Floats, variances: Any) -> Floats:
 
 
 def two_means(variances: Floats, level: float, *, sides: int = 1) -> Floats:
-    """Bound on the noise of a difference of means, by the sum of their variances.
+    """Bound the noise of a difference of means, by the sum of their variances.
 
     On one side the mixture over positive t is at least twice that over all t, less 1.
     """
@@ -113,12 +113,12 @@ def two_means(variances: Floats, level: float, *, sides: int = 1) -> Floats:
 
 
 def _largest_noise_of_means(variances: Any, price: float) -> Any:
-    """Noise whose e-value has at least this logarithm, and by far."""
+    """Find the noise at which the e-value reaches a logarithm."""
     return (math.sqrt(2 * price) + _BEYOND) * np.sqrt(variances)
 
 
 def two_cdfs(sizes: Floats) -> Callable[[float], Floats]:
-    """Bound on the largest noise of the difference of each two CDFs, by level.
+    """Bound the largest noise of the difference of each two CDFs, by level.
 
     As for rates, both groups' e-processes multiply to at most 1 / level.
     """
@@ -142,7 +142,7 @@ def two_cdfs(sizes: Floats) -> Callable[[float], Floats]:
 
 
 def _largest_noise(size: float, prices: Floats) -> Floats:
-    """Largest y - log E(y) / price over the noise y of a CDF, for each price.
+    """Maximise y - log E(y) / price over the noise y of a CDF, for each price.
 
     A CDF that is y too high is still y - v too high where the true one is larger by v,
     so that the normal mixtures of all scores are at least E(y) on average.
@@ -160,7 +160,7 @@ def _largest_noise(size: float, prices: Floats) -> Floats:
 
 
 def _prices(sizes: Floats) -> Floats:
-    """Prices of a difference, from that of few rows to that of rates near 0 and 1."""
+    """Return a grid of the Lagrange multipliers of a difference of rates."""
     least, most = sizes.min(), sizes.max()
     cheapest = least / (2 * math.sqrt(least + _PRIOR_ROWS))
     return np.geomspace(cheapest, 8 * most + _PRIOR_ROWS, _N_PRICES)
@@ -169,7 +169,7 @@ def _prices(sizes: Floats) -> Floats:
 def rate_ends(
     rates: Floats, sizes: Floats
 ) -> tuple[Callable[[float], float], Callable[[float], float]]:
-    """Lower and upper end of the largest difference of two groups' rates, by level.
+    """Return both ends of the largest difference of two rates, by level.
 
     Rates have the shape (n_groups, n_rates). One half of the level is for the product
     of both groups' e-processes, which knows that rates near 0 and 1 vary less, and one
@@ -181,8 +181,8 @@ def rate_ends(
     """
     prices, variances = _prices(sizes), variances_at_any_time(sizes)
     hits = rates * sizes
-    floors = _least_rates(hits, sizes - hits, prices)
-    ceilings = 1 - _least_rates(sizes - hits, hits, prices)
+    floors = _minimise_rates(hits, sizes - hits, prices)
+    ceilings = 1 - _minimise_rates(sizes - hits, hits, prices)
     first, other = np.triu_indices(len(rates), 1)
 
     def low(level: float) -> float:
@@ -204,8 +204,8 @@ def rate_ends(
     return low, high
 
 
-def _least_rates(hits: Floats, misses: Floats, prices: Floats) -> Floats:
-    """Least p + log E(p) / price over rates p, for each price; E is convex."""
+def _minimise_rates(hits: Floats, misses: Floats, prices: Floats) -> Floats:
+    """Minimise p + log E(p) / price over rates p, for each price."""
     hits, misses = hits[..., None], misses[..., None]
     low = np.zeros(np.broadcast_shapes(hits.shape, prices.shape))
     high = np.ones_like(low)
@@ -218,7 +218,7 @@ def _least_rates(hits: Floats, misses: Floats, prices: Floats) -> Floats:
 
 
 def log_e_value(rates: Floats, hits: Floats, misses: Floats) -> Floats:
-    """Logarithm of the e-process of a rate: a mixture of rates around it, over it."""
+    """Return the log e-value of a rate, from a mixture of rates around it."""
     first, second = _PRIOR_ROWS * rates + 0.5, _PRIOR_ROWS * (1 - rates) + 0.5
     mixture = betaln(first + hits, second + misses) - betaln(first, second)
     return np.asarray(mixture - xlogy(hits, rates) - xlog1py(misses, -rates))
@@ -235,7 +235,7 @@ def _slope(rates: Floats, hits: Floats, misses: Floats) -> Floats:
 def largest_gap_end(
     first: tuple[Floats, Floats], second: tuple[Floats, Floats]
 ) -> Callable[[float], float]:
-    """Lower end of the largest gap of two groups' CDFs, by level.
+    """Return the lower end of the largest gap of two groups' CDFs, by level.
 
     Groups are given by distinct scores and numbers of rows. Each row's own score is a
     threshold, at which the other rows are compared; the reversed e-processes of all
@@ -265,7 +265,7 @@ def largest_gap_end(
 
 
 def gap_variance(sizes: Floats) -> Any:
-    """Variance of the gap at the score of one row of two groups.
+    """Return the variance of the gap at the score of one row of two groups.
 
     `sizes` have the shape (2, ...). The row itself is left out, of whichever group.
     """
@@ -273,14 +273,14 @@ def gap_variance(sizes: Floats) -> Any:
 
 
 def _less_one(sizes: Floats) -> Floats:
-    """Numbers of rows without one, which tell nothing of a group of one row."""
+    """Return numbers of rows minus one, nearly 0 for a single row."""
     return np.maximum(sizes - 1, 1e-3)
 
 
 def _gaps_without_each_row(
     first: tuple[Floats, Floats], second: tuple[Floats, Floats], sizes: Floats
 ) -> tuple[Floats, Floats]:
-    """Gaps of the CDFs of all other rows at the score of each row, and its share."""
+    """Return the gap of the CDFs at each row's score without that row."""
     gaps, shares = [], []
     for own, other, n_own, n_other in (
         (first, second, *sizes),

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from skfair._rows import Rows, take_rows
+from skfair._utils._hints import did_you_mean
 from skfair._utils._text import shown
 from skfair.groups import encode_groups, label_array
 from skfair.metrics._abcc import ABCC
@@ -66,7 +67,7 @@ _OF_ROWS = (
 
 
 def as_metric(metric: Any, **options: Any) -> Metric:
-    """Turn what users pass as a metric into an object with its options.
+    """Turn a metric as users pass it into an object with its options.
 
     That is a function of skfair, a name of it or of its scorer, a class or an object
     of metrics, any other function, or a `functools.partial` of one of these.
@@ -93,7 +94,7 @@ def as_metric(metric: Any, **options: Any) -> Metric:
 
 
 def _with_options(kind: type[Metric], options: dict[str, Any]) -> Metric:
-    """Make a metric of a class; an unknown option is named beside those that it has."""
+    """Make a metric of a class with options; refuse unknown options."""
     if options.pop("control_features", None) is not None:
         raise ValueError(
             "control_features must be given beside sensitive_features, not as an "
@@ -133,9 +134,10 @@ def _check_function(metric: Any) -> None:
     """Raise TypeError unless a metric is a function that takes groups."""
     if not callable(metric) or hasattr(metric, "_score_func"):
         scorer = "the scorer " * hasattr(metric, "_score_func")
+        hint = did_you_mean(metric, METRICS) if isinstance(metric, str) else ""
         raise TypeError(
             "metric must be a function, such as skfair.metrics.mcdp, or the name of "
-            f"one, got {scorer}{shown(metric)}."
+            f"one, got {scorer}{shown(metric)}.{hint}"
         )
     try:
         parameters = signature(metric).parameters
@@ -209,7 +211,7 @@ class UserMetric(Metric):
         return rows.singly()
 
     def why_undefined(self, statistic: Rows) -> tuple[str, str]:
-        """Say why groups cannot be compared: one that is expected is too small."""
+        """Say why groups cannot be compared: an expected group is too small."""
         groups = statistic.groups
         sizes, smallest = groups.sizes(), groups.min_group_size
         if (sizes >= max(smallest, 1)).all():
@@ -279,8 +281,8 @@ class UserMetric(Metric):
         ) from error
 
 
-def plain_options(metric: Metric) -> dict[str, Any]:
-    """Options of a metric that differ from their defaults, as Python's own numbers."""
+def changed_options(metric: Metric) -> dict[str, Any]:
+    """Return the options of a metric that differ from their defaults."""
     options = {}
     for each in fields(metric):
         value = getattr(metric, each.name)

@@ -39,7 +39,7 @@ def bound_largest(
 
 
 def bound_measure(measure: Measure, low: Gap, high: Gap) -> tuple[float, float]:
-    """Measures of the least and of the largest absolute difference."""
+    """Return the measures of the least and of the largest absolute difference."""
     least = np.maximum(np.maximum(low.signed, -high.signed), 0)
     most = np.maximum(high.signed, -low.signed)
     return measure(low._replace(signed=least)), measure(low._replace(signed=most))
@@ -65,14 +65,14 @@ class Bands:
         return scores, early, late
 
     def cells_of(self, group: int) -> tuple[Floats, Floats, NDArray[Any]]:
-        """Least scores, largest scores and weights of the cells of a group."""
+        """Return least scores, largest scores and weights of the cells of a group."""
         own = self.of_groups[group]
         assert self.cells.low is not None
         assert self.cells.high is not None
         return self.cells.low[own], self.cells.high[own], self.weights[own]
 
     def between(self, first: int, second: int | None) -> tuple[Gap, Gap]:
-        """Least and largest CDF of one group minus that of another, or of everyone.
+        """Return the least and largest difference of the CDFs of two groups.
 
         The CDF of a group is largest if all rows of a cell have the least score, and
         smallest if all have the largest. Everyone is None.
@@ -104,7 +104,7 @@ class Bands:
 
 
 def _sums_up_to(at: Floats, weights: NDArray[Any], scores: Floats) -> NDArray[Any]:
-    """Weight at or below each of sorted scores, which include all of `at`."""
+    """Sum the weight at or below each sorted score."""
     order = np.argsort(at, kind="stable")
     sums = np.concatenate([[0], np.cumsum(weights[order])])
     steps = np.searchsorted(scores, at[order])

@@ -33,7 +33,7 @@ _BLOCK = 2**18
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """What rows add to the curve C of their group, in the order of their scores."""
+    """Outcome minus score of rows, in the order of their scores."""
 
     scores: Floats
     codes: NDArray[Any]
@@ -48,7 +48,7 @@ class Steps:
 
     @classmethod
     def from_rows(cls, rows: Rows) -> Steps:
-        """Return the steps of checked rows; those that are in order are not sorted.
+        """Return the steps of checked rows, sorted by score.
 
         Of others equal scores, groups and outcomes are one step.
         """
@@ -142,7 +142,7 @@ class CalibrationGap(MetricOfPairs):
     maximum = 2.0
     bounded_by_bins = True
 
-    pos_label: Any = None
+    pos_label: Hashable = None
 
     def check(self, rows: Rows) -> Rows:
         """Check scores and true labels; the positive label becomes 1, the other 0."""
@@ -205,9 +205,9 @@ def calibration_gap(
     y_true: ArrayLike,
     y_score: ArrayLike,
     *,
-    sensitive_features: Any = None,
-    control_features: Any = None,
-    pos_label: Any = None,
+    sensitive_features: ArrayLike | None = None,
+    control_features: ArrayLike | None = None,
+    pos_label: Hashable = None,
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
@@ -323,7 +323,7 @@ default=None
 def largest_curve_gap(
     rows: Steps, multigroup: Multigroup = "pairwise"
 ) -> tuple[float, float, Floats]:
-    """Largest difference of two curves, the first score with it, and all curves there.
+    """Return the largest difference of two curves, and where it is.
 
     The score is nan where the difference is 0.
     """
@@ -342,5 +342,5 @@ def largest_curve_gap(
 
 
 def _mean(shares: Floats, curves: Floats) -> Floats:
-    """Mean of the curves; sorted terms give the same sum in any order of groups."""
+    """Return the mean of the curves, whatever the order of the groups."""
     return np.asarray(np.sort(shares[:, np.newaxis] * curves, axis=0).sum(axis=0))

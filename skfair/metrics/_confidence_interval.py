@@ -27,12 +27,13 @@ from skfair.metrics._metric import (
 )
 from skfair.metrics._metric_bounds import bounds_of_bins
 from skfair.metrics._quantiles import UNDEFINED, Comparisons, Method
+from skfair.metrics._strata import combine_numbers
 from skfair.metrics._undefined import join_reasons
 from skfair.statistics._cells import round_to_edges
 
 
 def bounded_metric(metric: Any, **options: Any) -> Metric:
-    """Turn what users pass into a metric whose noise can be bounded, or raise."""
+    """Turn a metric as users pass it into one with bounded noise, or raise."""
     found = as_metric(metric, **options)
     if not found.bounded:
         names = ", ".join(kind.name for kind in METRICS.values() if kind.bounded)
@@ -81,8 +82,8 @@ def confidence_interval(
     y_true: ArrayLike | None,
     y_score: Any,
     *,
-    sensitive_features: Any = None,
-    control_features: Any = None,
+    sensitive_features: ArrayLike | None = None,
+    control_features: ArrayLike | None = None,
     confidence_level: float = 0.95,
     method: Method = "band",
     sample_weight: ArrayLike | None = None,
@@ -259,7 +260,7 @@ def compare_rows(
     method: Method,
     rows: Rows,
 ) -> Comparisons:
-    """Find what a metric compares, and quantiles of the noise, of rows."""
+    """Compare groups of rows by a metric, with quantiles of the noise."""
     if method != "band" and rows.weight is not None:
         raise ValueError(
             f"sample_weight must be None with method={method!r}, whose bounds are for "
@@ -299,7 +300,7 @@ def _compare_strata(metric: Metric, method: Method, rows: Rows) -> Comparisons:
         joined = UNDEFINED._replace(maximum=metric.largest)
     else:
         weights = None
-        if metric.multistratum == "weighted":
+        if metric.averages_strata:
             weights = [stratum.weight for stratum in compress(strata, found)]
         joined = join([*compress(compared, found)], weights)
     return joined._replace(reason=told.reason, message=told.message)
@@ -330,18 +331,18 @@ def join(parts: list[Comparisons], weights: list[float] | None) -> Comparisons:
         )
 
     def mean_of(bound: Callable[[Comparisons, float], float]) -> Callable[..., float]:
-        """Mean of the bounds of strata, each at its share of the level."""
+        """Return the mean of the bounds of strata, each at its share of the level."""
         return lambda level: float(
             np.average([bound(p, level / len(parts)) for p in parts], weights=weights)
         )
 
-    value = float(np.average([part.value for part in parts], weights=weights))
+    value = combine_numbers([part.value for part in parts], weights)
     low, high = mean_of(lower_bound), mean_of(upper_bound)
     return Comparisons(value, 1, low, high, parts[0].maximum)
 
 
 def lower_bound(comparisons: Comparisons, tail: float) -> float:
-    """Bound that the true disparity is below with at most a given probability."""
+    """Return the lower confidence bound of the true disparity."""
     if math.isnan(comparisons.value):
         return math.nan
     bound = comparisons.low(tail / comparisons.n_comparisons)
@@ -349,7 +350,7 @@ def lower_bound(comparisons: Comparisons, tail: float) -> float:
 
 
 def upper_bound(comparisons: Comparisons, tail: float) -> float:
-    """Bound that the true disparity exceeds with at most a given probability.
+    """Return bound that the true disparity exceeds with at most a given probability.
 
     It is at least the value, which noise makes larger than the true disparity.
     """
@@ -397,8 +398,8 @@ def certify(
     y_true: ArrayLike | None,
     y_score: Any,
     *,
-    sensitive_features: Any = None,
-    control_features: Any = None,
+    sensitive_features: ArrayLike | None = None,
+    control_features: ArrayLike | None = None,
     at_most: float,
     confidence_level: float = 0.95,
     method: Method = "band",
@@ -494,7 +495,7 @@ default=None
     least = upper_bound(comparisons, tail)
     certified, pvalue = least <= limit, math.nan
     if not math.isnan(least):
-        pvalue = least_level(
+        pvalue = smallest_level(
             lambda tail_level: upper_bound(comparisons, tail_level) - limit
         )
         # The root is rounded, the decision is not.
@@ -504,15 +505,15 @@ default=None
     return CertifyResult(comparisons.value, limit, pvalue, certified, least, level)
 
 
-def least_level(excess: Callable[[float], float]) -> float:
-    """Smallest probability at which a decreasing function is at most 0, or 1."""
+def smallest_level(excess: Callable[[float], float]) -> float:
+    """Return smallest probability at which a decreasing function is at most 0, or 1."""
 
-    def by_logarithm(logarithm: float) -> float:
+    def end_at_logarithm(logarithm: float) -> float:
         return excess(math.exp(logarithm))
 
     lowest, highest = math.log(_LEAST_PVALUE), math.log1p(-1e-12)
-    if by_logarithm(highest) > 0:
+    if end_at_logarithm(highest) > 0:
         return 1.0
-    if by_logarithm(lowest) <= 0:
+    if end_at_logarithm(lowest) <= 0:
         return _LEAST_PVALUE
-    return math.exp(brentq(by_logarithm, lowest, highest, xtol=1e-12))
+    return math.exp(brentq(end_at_logarithm, lowest, highest, xtol=1e-12))

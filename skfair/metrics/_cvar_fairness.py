@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
@@ -41,10 +42,10 @@ def max_gap_test(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | CountTable,
     *,
-    sensitive_features: Any = None,
+    sensitive_features: ArrayLike | None = None,
     quality: Quality = "selection_rate",
     group_weights: GroupWeights = "uniform",
-    pos_label: Any = None,
+    pos_label: Hashable = None,
     sample_weight: ArrayLike | None = None,
     counts: ArrayLike | None = None,
     n_permutations: int = 999,
@@ -185,10 +186,10 @@ def rate_variance(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | CountTable,
     *,
-    sensitive_features: Any = None,
+    sensitive_features: ArrayLike | None = None,
     quality: Quality = "selection_rate",
     group_weights: GroupWeights = "uniform",
-    pos_label: Any = None,
+    pos_label: Hashable = None,
     sampling: Sampling = "fixed",
     bias_correction: bool = False,
     counts: ArrayLike | None = None,
@@ -295,7 +296,7 @@ def rate_variance(
 def sampling_design(
     sampling: Sampling, weights: Floats, sizes: Integers
 ) -> tuple[Floats, Floats, Floats]:
-    """Return what definition 7 needs of the sampling of groups of these sizes.
+    """Return group weights and sampling probabilities, as definition 7 needs.
 
     These are the weights of the groups, which sum to one over those that take part, and
     the probabilities that a group has at least one row, and at least two.
@@ -536,12 +537,12 @@ def cvar_fairness_test(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | CountTable,
     *,
-    sensitive_features: Any = None,
+    sensitive_features: ArrayLike | None = None,
     alpha: float,
     epsilon: float,
     quality: Quality = "selection_rate",
     group_weights: GroupWeights = "uniform",
-    pos_label: Any = None,
+    pos_label: Hashable = None,
     sampling: Sampling = "fixed",
     sample_weight: ArrayLike | None = None,
     counts: ArrayLike | None = None,
@@ -661,9 +662,10 @@ def cvar_fairness_test(
     alpha = check_real("alpha", alpha, 0, 1, closed="left")
     epsilon = check_real("epsilon", epsilon, 0, 1, closed="right")
     n_permutations = check_integer("n_permutations", n_permutations, 1)
-    own = {"quality": quality, "group_weights": group_weights, "pos_label": pos_label}
-    metric = MaxGap(**own)
-    weighted = WeightedRateVariance(**own) if sample_weight is not None else None
+    metric = MaxGap(quality=quality, group_weights=group_weights, pos_label=pos_label)
+    weighted = None
+    if sample_weight is not None:
+        weighted = WeightedRateVariance(**metric.options)
     rows = y_true, y_pred, sensitive_features, sample_weight, counts
     estimator = RateVarianceEstimator(
         "cvar_fairness_test",

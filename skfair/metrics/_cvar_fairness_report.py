@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -29,12 +30,12 @@ def cvar_fairness_report(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | CountTable,
     *,
-    sensitive_features: Any = None,
+    sensitive_features: ArrayLike | None = None,
     alpha: float = 0.9,
     quality: Quality = "selection_rate",
     group_weights: GroupWeights = "uniform",
     fractional: bool = True,
-    pos_label: Any = None,
+    pos_label: Hashable = None,
     confidence_level: float = 0.95,
     sample_weight: ArrayLike | None = None,
     counts: ArrayLike | None = None,
@@ -175,7 +176,7 @@ def cvar_fairness_report(
 def tabulate_groups(
     groups: GroupGaps, alpha: float, fractional: bool, confidence_level: float
 ) -> pd.DataFrame:
-    """Tabulate the groups, those furthest from the average first."""
+    """Tabulate the groups by decreasing distance from the average."""
     shares = tail_shares(groups.gaps, groups.weights, alpha, fractional=fractional)
     statistic = groups.statistic
     lower, upper = wilson_interval(
@@ -201,7 +202,7 @@ def tabulate_groups(
 
 
 def compare_with_others(statistic: Rows, compared: Bools) -> tuple[Floats, Floats]:
-    """Compare groups with all other rows; return p-values, and adjusted ones.
+    """Compare groups with all other rows, and return p-values.
 
     Both are nan for groups that are not to be compared.
     """
@@ -227,6 +228,6 @@ def rates_of_others(statistic: Rows) -> Floats:
 
 
 def _sums_of_others(values: NDArray[Any]) -> NDArray[Any]:
-    """Sum over all groups but each one, which a difference of sums would round off."""
+    """Sum over all other groups, without the rounding of differences."""
     before, after = np.cumsum(values[:-1]), np.cumsum(values[:0:-1])[::-1]
     return np.asarray(np.append(0, before) + np.append(after, 0))

@@ -39,7 +39,7 @@ _MAX_SUM_TOLERANCE = 0.1
 
 
 def _weights(rows: Rows) -> Floats:
-    """Share of the population in each group and true class."""
+    """Return the share of the population in each group and true class."""
     of_groups = shares_of_sums(rows.totals)[:, np.newaxis]
     return of_groups * shares_of_sums(rows.matrices.sum(axis=2))
 
@@ -98,8 +98,8 @@ def dcp(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | CountTable,
     *,
-    sensitive_features: Any = None,
-    control_features: Any = None,
+    sensitive_features: ArrayLike | None = None,
+    control_features: ArrayLike | None = None,
     method: SearchMethod = "auto",
     tol: float = 1e-4,
     time_limit: float | None = None,
@@ -245,7 +245,7 @@ class DCPResult(TableResult):
         y_true: ArrayLike | None,
         y_pred: ArrayLike | CountTable,
         *,
-        sensitive_features: Any = None,
+        sensitive_features: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         counts: ArrayLike | None = None,
         tol: float = 1e-4,
@@ -448,7 +448,7 @@ class DCPResult(TableResult):
 
 
 def table_of_disparities(result: Any) -> pd.DataFrame:
-    """Table by group and true class that `DCPResult.to_frame` describes."""
+    """Return the table by group and true class that `DCPResult.to_frame` describes."""
     at_group, at_class = np.indices(result.eta.shape).reshape(2, -1)
     base, own = result.baseline[at_class], result.confusion[at_group, at_class]
     weight, eta = result.weights.ravel(), result.eta.ravel()
@@ -596,7 +596,7 @@ def dcp_bounds(
 
 
 def _aligned_matrices(confusion: Any) -> tuple[Any, pd.Index | None]:
-    """Matrices in the order of the first one's columns, if they are dataframes."""
+    """Return confusion matrices with classes in the order of the first."""
     if not (isinstance(confusion, (list, tuple)) and confusion):
         return confusion, None
     if not all(isinstance(matrix, pd.DataFrame) for matrix in confusion):
@@ -614,7 +614,7 @@ def _aligned_matrices(confusion: Any) -> tuple[Any, pd.Index | None]:
 def _groups_in_order(
     label_frequencies: Any, group_weights: Any, n_groups: int
 ) -> tuple[Hashable, ...]:
-    """Labels of the groups; they must be in one order, which `confusion` follows."""
+    """Return the labels of the groups in the order of `confusion`."""
     labels = {
         "label_frequencies": row_labels(label_frequencies),
         "group_weights": row_labels(group_weights),
@@ -688,7 +688,7 @@ def check_distributions(
 
 
 def _sum_advice(largest: float) -> str:
-    """Advice for sums that differ from one, the worst of them by `largest`."""
+    """Return advice for sums that differ from one, the worst of them by `largest`."""
     if largest > _MAX_SUM_TOLERANCE:
         return "Expected shares: divide percentages by 100, and counts by their sums."
     # Rounded up to two digits, so that the value itself is accepted.
@@ -700,12 +700,12 @@ def _sum_advice(largest: float) -> str:
 
 
 def row_labels(values: Any) -> pd.Index | None:
-    """Index of a pandas object; None where rows have no labels."""
+    """Return the index of a pandas object; None where rows have no labels."""
     return values.index if isinstance(values, (pd.Series, pd.DataFrame)) else None
 
 
 def column_labels(values: Any) -> pd.Index | None:
-    """Names of the columns of a dataframe; None where there are none."""
+    """Return the names of the columns of a dataframe; None where there are none."""
     if isinstance(values, pd.DataFrame):
         return values.columns
     table = nw.from_native(values, eager_only=True, pass_through=True)
@@ -715,7 +715,7 @@ def column_labels(values: Any) -> pd.Index | None:
 def first_labels(
     labels: Mapping[str, pd.Index | None], length: int
 ) -> tuple[str, tuple[Hashable, ...]]:
-    """Name of the first argument that has labels, and the labels.
+    """Return the name of the first argument that has labels, and the labels.
 
     If none has any, the name is empty and the labels are positions.
     """
@@ -731,11 +731,11 @@ def positions(
     reference: tuple[str, tuple[Hashable, ...]],
     of_what: str,
 ) -> Integers:
-    """Position of each label of another argument, the `reference`, among `labels`."""
+    """Return the position of each label of `reference` among `labels`."""
     other, wanted = reference
     if labels is None or tuple(labels.tolist()) == wanted:
         return np.arange(len(wanted))
-    own, expected = _as_index(labels.tolist()), _as_index(wanted)
+    own, expected = _make_index(labels.tolist()), _make_index(wanted)
     if own.is_unique and expected.is_unique and len(own) == len(expected):
         indices = own.get_indexer(expected)
         if (indices >= 0).all():
@@ -747,12 +747,12 @@ def positions(
     )
 
 
-def _as_index(labels: Sequence[Hashable]) -> pd.Index:
-    """Labels as they are, tuples of a MultiIndex included."""
+def _make_index(labels: Sequence[Hashable]) -> pd.Index:
+    """Return the labels as they are, tuples of a MultiIndex included."""
     return pd.Index(list(labels), dtype=object, tupleize_cols=False)
 
 
 def _first_five(labels: pd.Index) -> str:
-    """Text of the first five labels."""
+    """Return the text of the first five labels."""
     shown = ", ".join(map(repr, labels[:5]))
     return f"[{shown}{', ...' if len(labels) > 5 else ''}]"

@@ -59,15 +59,15 @@ class Clock:
         self.end = time.perf_counter() + seconds
 
     def left(self) -> float:
-        """Seconds left, at least zero."""
+        """Return the seconds left, at least zero."""
         return max(self.end - time.perf_counter(), 0.0)
 
     def is_over(self) -> bool:
-        """Whether the time is over."""
+        """Return whether the time is over."""
         return time.perf_counter() >= self.end
 
     def part(self, share: float) -> Clock:
-        """Clock of a share of the time that is left."""
+        """Return the clock of a share of the time that is left."""
         return Clock(self.left() * share)
 
 
@@ -84,8 +84,8 @@ class RowResult:
         return f"{self.lower:.6f} to {self.upper:.6f}, {self.n_nodes} nodes"
 
 
-def least_ratios(baselines: Floats, rates: Floats) -> Floats:
-    """Least ratio of each group's rates to those of each baseline row."""
+def smallest_ratios(baselines: Floats, rates: Floats) -> Floats:
+    """Return the least ratio of each group's rates to those of each baseline row."""
     divisor = baselines[..., None, :]
     ratios = np.full(np.broadcast_shapes(divisor.shape, rates.shape), np.inf)
     # Not `divisor > 0`: the ratios to an undefined baseline are nan.
@@ -94,19 +94,19 @@ def least_ratios(baselines: Floats, rates: Floats) -> Floats:
 
 
 def explained_shares(baselines: Floats, rates: Floats) -> Floats:
-    """Share of each group that each baseline row explains, 1 - eta."""
+    """Return the share of each group that each baseline row explains, 1 - eta."""
     # For the low corner of a box this is an upper bound on all rows of the box.
-    return np.minimum(least_ratios(baselines, rates), 1.0)
+    return np.minimum(smallest_ratios(baselines, rates), 1.0)
 
 
 def row_losses(baselines: Floats, rates: Floats, weights: Floats) -> Floats:
-    """Loss of each baseline row: the weight that it does not explain."""
+    """Return the loss of each baseline row: the weight that it does not explain."""
     left = 1.0 - explained_shares(baselines, rates)
     return np.asarray((left @ weights[..., None])[..., 0])
 
 
 def etas(baseline: Floats, confusion: Floats) -> Floats:
-    """Share of each group and true class that a baseline does not explain."""
+    """Return share of each group and true class that a baseline does not explain."""
     explained = [
         explained_shares(row, confusion[:, y]) for y, row in enumerate(baseline)
     ]
@@ -114,7 +114,7 @@ def etas(baseline: Floats, confusion: Floats) -> Floats:
 
 
 def best_split(first: Floats, second: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Most weight explained by dividing the baseline's mass between two parts.
+    """Return most weight explained by dividing the baseline's mass between two parts.
 
     `first` and `second`, of shape (n_problems, n_groups), are the shares explained if
     all mass is in one part. The second array returned is the first part's mass.
@@ -137,7 +137,7 @@ def best_split(first: Floats, second: Floats, weights: Floats) -> tuple[Floats, 
 
 
 def merged_bound(rates: Floats, weights: Floats, subsets: Bools | None = None) -> float:
-    """Lower bound of the loss: the largest of the losses with two merged classes.
+    """Return the largest loss with two merged classes, a lower bound.
 
     Each row of `subsets` merges the classes in it, and the classes outside it.
     """
@@ -150,7 +150,7 @@ def merged_bound(rates: Floats, weights: Floats, subsets: Bools | None = None) -
 
 
 def halves(n_classes: int) -> Bools:
-    """All ways of splitting classes into two sets, shape (n_ways, n_classes)."""
+    """Return all ways of splitting classes into two sets, shape (n_ways, n_classes)."""
     # True marks the set without class 0, so that each way occurs once.
     codes = np.arange(1, 2 ** (n_classes - 1))
     others = (codes[:, None] >> np.arange(n_classes - 1)) & 1
@@ -227,12 +227,12 @@ _LEAST_DECREASE = 1e-13
 
 
 def average_row(rates: Floats, weights: Floats) -> Floats:
-    """Weighted mean of the groups' rows."""
+    """Return the weighted mean of the groups' rows."""
     return np.asarray(weights @ rates / weights.sum())
 
 
 def starting_rows(rates: Floats, weights: Floats, n_starts: int) -> list[Floats]:
-    """Rows to start from: those of groups with the least loss, and the mean."""
+    """Return rows to start from: those of groups with the least loss, and the mean."""
     losses = row_losses(rates, rates, weights)
     own = [rates[a] for a in np.argsort(losses, kind="stable")[: n_starts - 1]]
     return [*own, average_row(rates, weights)]
@@ -241,7 +241,7 @@ def starting_rows(rates: Floats, weights: Floats, n_starts: int) -> list[Floats]
 def search_locally(
     rates: Floats, weights: Floats, clock: Clock, subsets: Bools | None = None
 ) -> RowResult:
-    """Best row of a few local searches, with the lower bound of `merged_bound`."""
+    """Return the best row of some local searches, with a lower bound."""
     lower = merged_bound(rates, weights, subsets)
     improved = []
     for start in starting_rows(rates, weights, _N_LOCAL_STARTS):
@@ -289,7 +289,7 @@ def _search_sets(n_classes: int) -> Bools:
 def _best_move(
     row: Floats, sets: Bools, rates: Floats, weights: Floats
 ) -> Floats | None:
-    """Row of least loss after one move of mass between a set and its complement.
+    """Return row of least loss after one move of mass between a set and its complement.
 
     None if mass can be moved between no set and its complement.
     """
@@ -299,14 +299,14 @@ def _best_move(
     if not len(inside):
         return None
     explained, mass = best_split(
-        least_ratios(inside, rates), least_ratios(outside, rates), weights
+        smallest_ratios(inside, rates), smallest_ratios(outside, rates), weights
     )
     best = int(explained.argmax())
     return np.asarray(mass[best] * inside[best] + (1 - mass[best]) * outside[best])
 
 
 def _scaled_within(sets: Bools, row: Floats) -> Floats:
-    """Part of a row in each set, scaled to sum to one; a single class is one."""
+    """Return part of a row in each set, scaled to sum to one; a single class is one."""
     masses = sets * row
     empty = (masses.sum(axis=1) == 0) & (sets.sum(axis=1) == 1)
     masses[empty] = sets[empty]
@@ -411,7 +411,7 @@ def best_of_two(rates: Floats, weights: Floats) -> RowResult:
 
 @lru_cache(maxsize=64)
 def _noise(shape: tuple[int, int]) -> Floats:
-    """Numbers by which ties between groups are broken, the same in every call."""
+    """Return numbers that break ties between groups, always the same."""
     return np.random.RandomState(0).random_sample(shape)
 
 
@@ -467,7 +467,7 @@ def _joined(parts: list[Trees]) -> Trees:
 
 
 def _roots(low: Floats, rates: Floats) -> Trees:
-    """Trees of one class: each class, or one that every row of the box uses."""
+    """Return trees of one class: each class, or one that every row of the box uses."""
     n_classes = len(low)
     roots = [int(low.argmax())] if low.any() else list(range(n_classes))
     rows = np.eye(n_classes)[roots]
@@ -528,7 +528,7 @@ def _attach(trees: Trees, low: Floats, high: Floats, rates: Floats) -> Iterator[
 
 
 def _ratio_limits(rows: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-    """Least and largest probability that a row of the box can have for each class.
+    """Return the least and largest probability of each class in a box.
 
     They are on the scale of the trees' rows, which fix the other classes.
     """
@@ -585,7 +585,7 @@ class RowSearch:
         return self._result()
 
     def _result(self) -> RowResult:
-        """Bounds and best row so far."""
+        """Return the bounds and best row so far."""
         return RowResult(self._lower(), self.loss, self.baseline, self.n_nodes)
 
     @property
@@ -594,7 +594,7 @@ class RowSearch:
         return bool(self.heap or self.n_nodes) and self.loss - self._lower() <= self.tol
 
     def _lower(self) -> float:
-        """Lower bound of the loss."""
+        """Return the lower bound of the loss."""
         if self.heap:
             return min(self.loss, max(self.floor, self.total + self.heap[0][0]))
         # Every box has been closed, or none was opened yet.
@@ -626,7 +626,7 @@ class RowSearch:
             self.loss, self.baseline = loss, row
 
     def _range(self, rates: Floats) -> tuple[float, float]:
-        """Least and largest probability of a class in rows that may be the best."""
+        """Return the least and largest probability of a class in the best rows."""
         points = np.unique(np.concatenate([[0.0, 1.0], rates]))
         good = np.flatnonzero(self._is_good(points, rates))
         if not len(good):  # only by rounding
@@ -641,7 +641,7 @@ class RowSearch:
         return low, high
 
     def _crossing(self, bad: float, good: float, rates: Floats) -> float:
-        """Probability where a class stops being good, by bisection.
+        """Return the probability where a class stops being good, by bisection.
 
         Of the last interval it is the bad end, so that no good row is left out.
         """
@@ -654,7 +654,7 @@ class RowSearch:
         return bad
 
     def _is_good(self, values: Floats, rates: Floats) -> np.ndarray:
-        """Whether the loss with the other classes merged is at most the best known."""
+        """Return whether the loss of merged classes is at most the best known."""
         two = np.column_stack([values, 1 - values])
         losses = row_losses(two, np.column_stack([rates, 1 - rates]), self.weights)
         return np.asarray(losses <= self.loss + 1e-12)
@@ -753,18 +753,18 @@ def _relax(
 def _limits(
     lows: Floats, highs: Floats, rates: Floats, weights: Floats, multipliers: Floats
 ) -> Floats:
-    """Upper bounds of the weight that boxes explain, by Lagrangian relaxation."""
+    """Bound the weight that boxes explain, by Lagrangian relaxation."""
     # All non-negative multipliers of McCormick's inequalities give a bound. Those of
     # the box before it was split often make a linear program unnecessary.
     cap = explained_shares(lows, rates)
     inverse = np.divide(1.0, highs, out=np.zeros_like(highs), where=highs > 0)
     constant = cap @ weights + inverse @ (multipliers * rates).sum(axis=0)
     prices = (cap @ multipliers) * inverse
-    return np.asarray(constant - _least_cost(prices, lows, highs) + _PRICE_ROUNDING)
+    return np.asarray(constant - _smallest_cost(prices, lows, highs) + _PRICE_ROUNDING)
 
 
-def _least_cost(prices: Floats, lows: Floats, highs: Floats) -> Floats:
-    """Least cost of a baseline row within each box; inf where there is none."""
+def _smallest_cost(prices: Floats, lows: Floats, highs: Floats) -> Floats:
+    """Return least cost of a baseline row within each box; inf where there is none."""
     order = np.argsort(prices, axis=1)
     spare = np.take_along_axis(highs - lows, order, axis=1)
     sorted_prices = np.take_along_axis(prices, order, axis=1)

@@ -14,7 +14,6 @@ from skfair._utils._arrays import Floats
 from skfair._utils._validation import (
     AnyScale,
     Scale,
-    check_choice,
     check_y_true,
     scores_on,
 )
@@ -51,15 +50,9 @@ class MetricOfScores(MetricOfPairs):
     takes_classes = True
     #: Whether bounds of the noise that hold for all scores hold for ranks, too.
     bounds_ranks: ClassVar[bool] = False
-    #: Scales of scores that the metric takes.
-    scales: ClassVar[Any] = Scale
+    choices = MetricOfPairs.choices | {"scale": get_args(Scale)}
 
     scale: AnyScale = "probability"
-
-    def __post_init__(self) -> None:
-        """Check the options, which are checked nowhere else."""
-        super().__post_init__()
-        check_choice("scale", self.scale, get_args(self.scales))
 
     def check(self, rows: Rows) -> Rows:
         """Check scores, and labels if there are any, which are not read."""
@@ -90,7 +83,7 @@ class MetricOfScores(MetricOfPairs):
 
 
 class CurveOfScores(MetricOfScores):
-    """Base of metrics whose value is an array of numbers, each of which has a pair."""
+    """Base of metrics whose value is a curve, an array of numbers."""
 
     takes_classes = False
 
@@ -222,7 +215,7 @@ class GapOfDistributions(MetricOfScores):
 def with_fixed_ends(
     gaps: MeasuredGaps, above: Quantiles, below: Quantiles
 ) -> Comparisons:
-    """Comparisons whose bounds are the values plus and minus fixed distances."""
+    """Return comparisons whose bounds are the values plus and minus fixed distances."""
 
     def largest(offsets: Any) -> float:
         added = np.broadcast_to(offsets, len(gaps.pairs))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,7 +12,8 @@ from scipy.special import expi
 
 from skfair._rows import Rows
 from skfair._utils._arrays import Floats, Integers, quotients
-from skfair._utils._validation import check_choice, check_numbers
+from skfair._utils._validation import check_numbers
+from skfair.groups import rows_by_code
 from skfair.metrics._inputs import Multigroup
 from skfair.metrics._metric import evaluates
 from skfair.metrics._rates import DifferenceOfMeans
@@ -33,44 +34,46 @@ class ExposureDifference(DifferenceOfMeans):
     #: Scores are any numbers, of which the order counts.
     scale: ClassVar[str] = "rank"
 
+    choices = DifferenceOfMeans.choices | {"reference": get_args(Reference)}
+
     reference: Reference = "rows"
 
-    def __post_init__(self) -> None:
-        """Check the options, which are checked nowhere else."""
-        super().__post_init__()
-        check_choice("reference", self.reference, ("rows", "relevance"))
-
     @property
-    def of_numbers(self) -> bool:
+    def compares_numbers(self) -> bool:
         """Whether means are those of any finite numbers, as exposures are."""
         return True
 
     def check(self, rows: Rows) -> Rows:
         """Check scores, and return the exposure of each row; 1 is the mean of all."""
         scores = check_numbers(rows.y_pred, "y_score")
+        people = (rows.weights > 0) * (1 if rows.n is None else rows.n)
         relevance = None
         if self.reference == "relevance":
             relevance = _check_relevance(rows.y_true)
-        exposures, ranking = np.zeros(len(scores)), np.zeros(len(scores), np.intp)
-        if rows.strata is not None:  # each stratum is a ranking
-            ranking = rows.strata.codes.astype(np.intp)
-        people = (rows.weights > 0) * (1 if rows.n is None else rows.n)
-        for one in np.unique(ranking[ranking >= 0]):
-            of_one = np.flatnonzero(ranking == one)
-            weights = rows.weights[of_one]
-            if not weights.any():  # rows that do not count
+        rankings = [np.arange(len(rows))]
+        if rows.strata is not None:
+            rankings = rows_by_code(rows.strata.codes)
+        exposures = np.zeros(len(rows))
+        for ranking in rankings:
+            if not len(ranking):
                 continue
-            found = expected_exposures(scores[of_one], people[of_one])
-            exposures[of_one] = found / np.average(found, weights=weights)
+            weights = rows.weights[ranking]
+            found = expected_exposures(scores[ranking], people[ranking])
+            exposures[ranking] = found / np.average(found, weights=weights)
             if relevance is not None:
-                mean = np.average(relevance[of_one], weights=weights)
-                if not mean > 0:
-                    raise ValueError(
-                        "y_true must have a positive sum in each ranking for "
-                        "reference='relevance', got 0."
-                    )
-                exposures[of_one] -= relevance[of_one] / mean
+                exposures[ranking] -= _share_of_mean(relevance[ranking], weights)
         return replace(rows, y_true=None, y_pred=exposures)
+
+
+def _share_of_mean(relevance: Floats, weights: Floats) -> Floats:
+    """Divide the relevance of the rows of a ranking by their mean."""
+    mean = np.average(relevance, weights=weights)
+    if not mean > 0:
+        raise ValueError(
+            "y_true must have a positive sum in each ranking for "
+            "reference='relevance', got 0."
+        )
+    return np.asarray(relevance / mean)
 
 
 def _check_relevance(y_true: Any) -> Floats:
@@ -91,7 +94,7 @@ def _check_relevance(y_true: Any) -> Floats:
 
 
 def expected_exposures(scores: Floats, people: Any) -> Floats:
-    """Mean discount of the positions of each row, where ties are in random order.
+    """Return the mean discount of each row over random orders of ties.
 
     A row stands for a number of `people`, each of whom has a position of their own.
     """
@@ -118,8 +121,8 @@ def exposure_difference(
     y_true: ArrayLike | None,
     y_score: ArrayLike,
     *,
-    sensitive_features: Any = None,
-    control_features: Any = None,
+    sensitive_features: ArrayLike | None = None,
+    control_features: ArrayLike | None = None,
     reference: Reference = "rows",
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",

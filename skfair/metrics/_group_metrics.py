@@ -111,7 +111,7 @@ class GroupMetric(NamedTuple):
     positive: Any = None
 
     def takes(self, parameter: str) -> bool:
-        """Whether the function has a parameter that the user has not set."""
+        """Return whether a function has a parameter that the user left open."""
         return parameter not in self.options and parameter in _parameters(self.function)
 
     @property
@@ -125,7 +125,7 @@ class GroupMetric(NamedTuple):
         return self._replace(options={**self.options, name: value})
 
     def evaluate(self, columns: Columns, rows: Integers) -> float:
-        """Value of some rows, nan of none."""
+        """Return the value of some rows, nan of none."""
         if not len(rows):
             return math.nan
         options = dict(self.options)
@@ -154,12 +154,12 @@ class GroupMetric(NamedTuple):
 
 
 def compares_labels(measure: GroupMetric) -> bool:
-    """Whether a metric of scikit-learn takes labels, and counts of those alike."""
+    """Return whether a metric of scikit-learn takes labels."""
     return measure.takes_counts and not measure.takes_scores
 
 
 def _parameters(function: Any) -> list[str]:
-    """Names of the parameters of a function, as far as they are known."""
+    """Return the names of the parameters of a function, as far as they are known."""
     try:
         return list(signature(function).parameters)
     except (TypeError, ValueError):  # of None, or of a builtin
@@ -218,7 +218,7 @@ def _find_metric(metric: Any, name: str | None = None) -> GroupMetric:
 
 
 def _name_of(function: Any) -> str:
-    """Name of a function, or its text where it has none."""
+    """Return the name of a function, or its text where it has none."""
     return getattr(function, "__name__", None) or repr(function)
 
 
@@ -249,8 +249,8 @@ def _rate_of(function: Any, options: dict[str, Any]) -> str | None:
     return None
 
 
-def prepare(measure: GroupMetric, columns: Columns, pos_label: Any) -> GroupMetric:
-    """Check what a metric is given, and tell it the positive label and the labels."""
+def prepare(measure: GroupMetric, columns: Columns, pos_label: Hashable) -> GroupMetric:
+    """Check the arguments of a metric, and set its labels."""
     if "y_true" not in columns and measure.rate != "selection_rate":
         raise ValueError(f"y_true must be given for {measure.name}, got None.")
     if not measure.takes_scores and "y_pred" not in columns:
@@ -274,7 +274,7 @@ def prepare(measure: GroupMetric, columns: Columns, pos_label: Any) -> GroupMetr
 
 
 def _prepare_for_labels(
-    measure: GroupMetric, columns: Columns, pos_label: Any
+    measure: GroupMetric, columns: Columns, pos_label: Hashable
 ) -> GroupMetric:
     """Tell a metric of predicted labels which of two labels is positive."""
     asks = measure.rate not in (None, "accuracy", "error_rate")
@@ -296,7 +296,7 @@ def _prepare_for_labels(
 
 
 def _jaccard(y_true: Any, y_pred: Any, **options: Any) -> float:
-    """Jaccard score of two classes, whose `zero_division` cannot be nan."""
+    """Return Jaccard score of two classes, whose `zero_division` cannot be nan."""
     zero_division = options.pop("zero_division", np.nan)
     score = partial(sklearn.metrics.jaccard_score, y_true, y_pred, **options)
     low, high = score(zero_division=0), score(zero_division=1)
@@ -304,7 +304,7 @@ def _jaccard(y_true: Any, y_pred: Any, **options: Any) -> float:
 
 
 def _prepare_for_scores(
-    measure: GroupMetric, columns: Columns, pos_label: Any
+    measure: GroupMetric, columns: Columns, pos_label: Hashable
 ) -> GroupMetric:
     """Tell a metric of scores which true label is positive, and which there are."""
     scores = _scores_or_predictions(columns)
@@ -327,12 +327,12 @@ def _prepare_for_scores(
 
 
 def _scores_or_predictions(columns: Columns) -> NDArray[Any]:
-    """Scores, for which predictions may stand."""
+    """Return the scores, for which predictions may stand."""
     return columns["y_score"] if "y_score" in columns else columns["y_pred"]
 
 
 def _labels_in(columns: Columns, names: Iterable[str]) -> list[Any]:
-    """Sorted distinct labels in some columns."""
+    """Return the sorted distinct labels in some columns."""
     labels: list[Any] = []
     for name in names:
         check_no_missing(columns[name], name)
@@ -340,7 +340,7 @@ def _labels_in(columns: Columns, names: Iterable[str]) -> list[Any]:
     return sort_labels(dict.fromkeys(labels))
 
 
-#: Rows of a group below which resamples of it tell nothing.
+#: Rows, or people, of a group below which resamples of it tell nothing.
 _LEAST_ROWS = 10
 _LABELS = ("y_true", "y_pred")
 #: Up to this many kinds of rows, their numbers are drawn in place of rows.
@@ -430,7 +430,7 @@ class GroupMetricsResult(TableResult):
         return self._table_of("ratio", multigroup)
 
     def _table_of(self, disparity: str, multigroup: Multigroup) -> pd.DataFrame:
-        """Rows of one disparity."""
+        """Return the rows of one disparity."""
         check_choice("multigroup", multigroup, get_args(Multigroup))
         levels = ["disparity", "multigroup"]
         return self.disparities.xs((disparity, multigroup), level=levels)
@@ -494,10 +494,10 @@ def group_metrics(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | None,
     *,
-    sensitive_features: Any,
-    control_features: Any = None,
+    sensitive_features: ArrayLike | None,
+    control_features: ArrayLike | None = None,
     y_score: ArrayLike | None = None,
-    pos_label: Any = None,
+    pos_label: Hashable = None,
     confidence_level: float | None = 0.95,
     n_resamples: int = 199,
     pooling: Literal["additive"] | None = None,
@@ -707,11 +707,11 @@ def _check_rows(
     y_true: Any,
     y_pred: Any,
     y_score: Any,
-    sample_weight: Any,
-    counts: Any,
-    clusters: Any,
-    sensitive_features: Any,
-    control_features: Any,
+    sample_weight: ArrayLike | None,
+    counts: ArrayLike | None,
+    clusters: ArrayLike | None,
+    sensitive_features: ArrayLike | None,
+    control_features: ArrayLike | None,
 ) -> tuple[Columns, Groups, Groups | None]:
     """Check the arguments by row, and keep the rows with a group and a stratum."""
     warn_if_reordered(
@@ -721,6 +721,7 @@ def _check_rows(
         sample_weight=sample_weight,
         sensitive_features=sensitive_features,
         control_features=control_features,
+        counts=counts,
         clusters=clusters,
     )
     arguments = {"y_pred": y_pred, "y_score": y_score, "y_true": y_true}
@@ -858,7 +859,7 @@ def _and_all(values: NDArray[Any]) -> NDArray[Any]:
 def _interval_of_rates(
     statistic: Rows, level: float, key: _Disparity, value: float
 ) -> tuple[float, float]:
-    """Interval of a difference or ratio of rates."""
+    """Return the interval of a difference or ratio of rates."""
     disparity, multigroup = key
     n_groups = len(statistic.labels)
     if disparity == "difference":
@@ -879,7 +880,7 @@ def _interval_of_rates(
     if multigroup == "pooled":
         shares = statistic.totals / statistic.totals.sum()
         ends = clopper_pearson(rates * sizes, sizes, tail / n_groups)
-        return _least_ratio_to_mean(*ends, shares)
+        return _smallest_ratio_to_mean(*ends, shares)
     # The true ratio is that of one pair, for which its own lower end holds. It is at
     # most that of every pair, whose upper ends hold together.
     part = tail / (n_groups * (n_groups - 1))
@@ -887,19 +888,19 @@ def _interval_of_rates(
     return float(lower.min()), float(upper.min())
 
 
-def _least_ratio_to_mean(
+def _smallest_ratio_to_mean(
     low: Floats, high: Floats, shares: Floats
 ) -> tuple[float, float]:
     """Bound the smallest ratio between a rate and their mean, of rates between ends."""
     from_ = low / np.maximum(low * shares + (high @ shares - high * shares), 1e-300)
     to = high / np.maximum(high * shares + (low @ shares - low * shares), 1e-300)
-    ends = np.sort([_at_most_one(from_), _at_most_one(to)], axis=0)
+    ends = np.sort([_invert_above_one(from_), _invert_above_one(to)], axis=0)
     ends[1, (from_ <= 1) & (to >= 1)] = 1
     return float(ends[0].min()), float(ends[1].min())
 
 
-def _at_most_one(ratios: Floats) -> Floats:
-    """Ratios or their inverses, whichever are smaller."""
+def _invert_above_one(ratios: Floats) -> Floats:
+    """Return the ratios or their inverses, whichever are smaller."""
     return np.minimum(ratios, 1 / np.maximum(ratios, 1e-300))
 
 
@@ -918,7 +919,9 @@ def _measure_any(
     values = _evaluate_by_group(measure, columns, groups)
     values[(n < groups.min_group_size) | np.isinf(values)] = np.nan
     defined, ends_of = ~np.isnan(values), None
-    few = defined[:-1] & (n[:-1] < _LEAST_ROWS)
+    cluster = columns.get("clusters")
+    people = Rows(groups, n=columns.get("counts"), cluster=cluster).people.counts
+    few = defined[:-1] & (people < _LEAST_ROWS)
     lower, upper = np.full((2, len(n)), np.nan)
     if draws is not None:
         for i in np.flatnonzero(defined & np.append(~few, True)):
@@ -928,9 +931,11 @@ def _measure_any(
     measured = _measured(measure.name, groups, (n, n), (values, lower, upper), ends_of)
     if draws is not None and few.any():
         names = listed([repr(groups.labels[i]) for i in np.flatnonzero(few)])
+        drawn = "rows" if cluster is None else "people"
         warn_user(
             f"{measure.name} has no interval for {names}, and its difference and ratio "
-            f"have none: a bootstrap needs at least {_LEAST_ROWS} rows of each group. "
+            f"have none: a bootstrap needs at least {_LEAST_ROWS} {drawn} of each "
+            "group. "
             "Pass confidence_level=None for no intervals.",
             UndefinedMetricWarning,
         )
@@ -943,7 +948,7 @@ def _resamples(
     groups: Groups,
     generator: np.random.Generator,
 ) -> Callable[[], tuple[Columns, Groups, Integers]]:
-    """Return what draws rows within each group, or numbers of rows of few kinds.
+    """Return a function that draws rows, or counts of rows, within groups.
 
     A draw is columns, their groups, and positions of rows, sorted by group.
     """
@@ -1001,7 +1006,7 @@ def _draw_counts(
 def _evaluate_resample(
     measures: list[GroupMetric], columns: Columns, groups: Groups, rows: Integers
 ) -> list[list[float]]:
-    """Values of metrics, of each group and of everyone, without warnings."""
+    """Return the values of metrics, of each group and of everyone, without warnings."""
     parts = _rows_of_groups(groups, rows)
     with caught_warnings():
         return [
@@ -1010,14 +1015,14 @@ def _evaluate_resample(
 
 
 def _rows_of_groups(groups: Groups, rows: Integers) -> list[Integers]:
-    """Rows of each group, and of everyone, from rows that are sorted by group."""
+    """Return the rows of each group and of everyone, sorted by group."""
     return [*np.split(rows, np.cumsum(groups.sizes())[:-1]), rows]
 
 
 def _evaluate_by_group(
     measure: GroupMetric, columns: Columns, groups: Groups
 ) -> Floats:
-    """Values of a metric, of each group and of everyone; warnings name the group."""
+    """Evaluate a metric for each group and for everyone."""
     rows = np.argsort(groups.codes, kind="stable")
     names = [*map(repr, groups.labels), "everyone"]
     values = []
@@ -1035,7 +1040,7 @@ def _evaluate_by_group(
 
 
 def _disparity(key: _Disparity, values: Floats) -> Floats:
-    """Difference or ratio of values of shape (..., n_groups + 1), everyone last."""
+    """Return the difference or ratio of values, whose last is everyone's."""
     disparity, multigroup = key
     groups, everyone = values[..., :-1], values[..., -1:]
     if groups.shape[-1] < 2:
@@ -1052,7 +1057,7 @@ def _disparity(key: _Disparity, values: Floats) -> Floats:
 
 
 def _percentiles(values: Floats, level: float) -> tuple[float, float]:
-    """Percentile interval of the values of resamples; nan if most are undefined."""
+    """Return the percentile interval of the values of resamples."""
     tails = (1 - level) / 2, (1 + level) / 2
     low, high = np.quantile(defined_values(values), tails)
     return float(low), float(high)
@@ -1147,7 +1152,7 @@ def _sizes(columns: Columns, groups: Groups, strata: Groups | None) -> pd.DataFr
 
 
 def _cells(label: Hashable, groups: Groups | None) -> tuple[Hashable, ...]:
-    """Cells of the index for a label: one for each column of an intersection."""
+    """Return cells of the index for a label: one for each column of an intersection."""
     if groups is None:
         return ()
     several = n_columns_of(groups.labels) > 1
@@ -1155,7 +1160,7 @@ def _cells(label: Hashable, groups: Groups | None) -> tuple[Hashable, ...]:
 
 
 def _level_names(groups: Groups, default: str) -> list[str]:
-    """Names of the levels of the index: those of columns, or made of a default."""
+    """Return the names of the levels of the index of groups."""
     n_levels = n_columns_of(groups.labels)
     if len(groups.names) == n_levels:
         return list(groups.names)
@@ -1177,7 +1182,7 @@ def _table(
 
 
 def _wide(table: pd.DataFrame) -> pd.DataFrame:
-    """Values with a column for each metric."""
+    """Return the table of values with a column for each metric."""
     values = table["value"]
     metrics = dict.fromkeys(values.index.get_level_values("metric"))
     return pd.DataFrame({name: values.xs(name, level="metric") for name in metrics})

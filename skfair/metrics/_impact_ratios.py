@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
@@ -54,9 +54,9 @@ def impact_ratios(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | CountTable,
     *,
-    sensitive_features: Any = None,
+    sensitive_features: ArrayLike | None = None,
     rate: Literal["selection", "scoring"] = "selection",
-    pos_label: Any = None,
+    pos_label: Hashable = None,
     min_share: float = 0.0,
     confidence_level: float = 0.95,
     sample_weight: ArrayLike | None = None,
@@ -177,24 +177,26 @@ def impact_ratios(
         y_pred=y_pred,
         sensitive_features=sensitive_features,
         sample_weight=sample_weight,
+        counts=counts,
     )
     check_choice("rate", rate, ("selection", "scoring"))
     min_share = check_real("min_share", min_share, 0, 1, closed="left")
     level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
-    people = {"sample_weight": sample_weight, "counts": counts}
-    columns = {"y_true": y_true, "sensitive_features": sensitive_features}
+    people: dict[str, Any] = {"sample_weight": sample_weight, "counts": counts}
+    columns: dict[str, Any] = {"y_true": y_true}
+    columns |= {"sensitive_features": sensitive_features}
     table = rows_of_table(y_pred, **columns, **people)
     if table is not None:
         outcomes = are_selected(table.y_pred, rate, pos_label, table.mass)
         selected = replace(table, y_pred=outcomes.astype(np.float64))
-        attributes = _by_attribute(selected, 0)
+        attributes = _split_by_attribute(selected, 0)
     else:
         check_y_true(y_true, y_pred, name="y_pred")
         predicted = as_array(y_pred, "y_pred")
         everyone = Groups(np.zeros(len(predicted), np.int8), (None,))
         rows = with_people(Rows(everyone, y_pred=predicted), **people)
         outcomes = are_selected(predicted, rate, pos_label, rows.mass)
-        attributes = _of_rows(outcomes, sensitive_features, people)
+        attributes = _count_by_attribute(outcomes, sensitive_features, people)
     tables = [tabulate_ratios(*attribute, min_share, level) for attribute in attributes]
     for (name, statistic, _), table in zip(attributes, tables, strict=True):
         if table["impact_ratio"].isna().all():
@@ -203,7 +205,7 @@ def impact_ratios(
 
 
 def are_selected(
-    values: ArrayLike, rate: str, pos_label: Any, weights: NDArray[Any] | None
+    values: ArrayLike, rate: str, pos_label: Hashable, weights: NDArray[Any] | None
 ) -> Bools:
     """Return which rows are selected, or have a score above everyone's median."""
     name = "y_pred"
@@ -230,14 +232,14 @@ def are_selected(
     return np.asarray(scores > scores[order[middle]])
 
 
-def _of_rows(
-    outcomes: Bools, sensitive_features: Any, people: dict[str, Any]
+def _count_by_attribute(
+    outcomes: Bools, sensitive_features: ArrayLike | None, people: dict[str, Any]
 ) -> list[Attribute]:
     """Add up the outcomes by each attribute, and by the intersection of all."""
     if sensitive_features is None or isinstance(sensitive_features, Groups):
         groups = resolve_groups(sensitive_features, n_samples=len(outcomes))
         _, statistic, n_unknown = _count_outcomes("", outcomes, groups, people)
-        return _by_attribute(statistic, n_unknown)
+        return _split_by_attribute(statistic, n_unknown)
     names, columns = columns_of(sensitive_features)
     named = [name or f"attribute {i + 1}" for i, name in enumerate(names)]
     if len(columns) == 1:
@@ -267,7 +269,7 @@ def _count_outcomes(
     return name, statistic, rows[unknown].n_people
 
 
-def _by_attribute(statistic: Rows, n_unknown: int) -> list[Attribute]:
+def _split_by_attribute(statistic: Rows, n_unknown: int) -> list[Attribute]:
     """Add up the groups of an intersection by each attribute; keep them, too."""
     labels, names = statistic.labels, list(statistic.names)
     n_columns = n_columns_of(labels)
@@ -299,7 +301,7 @@ def tabulate_ratios(
     min_share: float,
     level: float,
 ) -> pd.DataFrame:
-    """Table of rates, ratios and intervals of the groups of an attribute."""
+    """Return the table of rates, ratios and intervals of the groups of an attribute."""
     totals, rates = statistic.totals, statistic.means
     shares = totals / max(totals.sum(), 1e-300)
     compared = _compared_groups(statistic, min_share)
@@ -336,7 +338,7 @@ def tabulate_ratios(
 
 
 def _compared_groups(statistic: Rows, min_share: float) -> Bools:
-    """Whether each group is large enough to be compared."""
+    """Return whether each group is large enough to be compared."""
     shares = statistic.totals / max(statistic.totals.sum(), 1e-300)
     large = statistic.counts >= max(statistic.min_group_size, 1)
     return np.asarray(large & (shares >= min_share))
@@ -356,7 +358,7 @@ def _warn(name: str, statistic: Rows, min_share: float) -> None:
 
 
 def _intervals(rates: Floats, sizes: Floats, level: float) -> tuple[Floats, Floats]:
-    """Interval of each true rate over the highest true rate.
+    """Return the interval of each true rate over the highest true rate.
 
     The true ratio is the least over all groups of the ratio to that group. Of lower
     ends the least one holds if that of the truly highest group does; of upper ends all

@@ -51,18 +51,20 @@ Rate: TypeAlias = QualityName | Literal["predictive_value"]
 def read(
     y_true: Any,
     y_pred: Any,
-    sensitive_features: Any,
-    control_features: Any = None,
-    sample_weight: Any = None,
-    counts: Any = None,
-    clusters: Any = None,
+    sensitive_features: ArrayLike | None,
+    control_features: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
     *,
     name: str = "y_pred",
     usage: str = "",
+    takes_strata: bool = True,
 ) -> Rows:
     """Read the arguments of a metric, or a table that takes their place.
 
-    `name` is that of `y_pred` in messages, `usage` says how to pass groups.
+    `name` is that of `y_pred` in messages, `usage` says how to pass groups. A table
+    with strata is refused unless the caller compares groups within them.
     """
     columns = {
         "sensitive_features": sensitive_features,
@@ -71,29 +73,47 @@ def read(
         "counts": counts,
         "clusters": clusters,
     }
-    rows = rows_of_table(y_pred, y_true=y_true, **columns)
-    if rows is not None:
-        return rows
-    refuse_tables_elsewhere(y_pred, name)
+    table = rows_of_table(y_pred, takes_strata, y_true=y_true, **columns)
+    if table is not None:
+        return table
     if sensitive_features is None:
+        refuse_tables_elsewhere(y_pred, name)
         raise ValueError(
             f"sensitive_features is None, expected the group of each row{usage}."
         )
-    return read_arrays(y_true, y_pred, *columns.values(), name=name)
+    return read_arrays(y_true, y_pred, **columns, name=name)
 
 
-def rows_of_table(table: Any, **columns: Any) -> Rows | None:
+#: What to do in place of giving some arguments by row beside a table.
+_INSTEAD = {
+    "clusters": "it counts rows, and does not know which of them are of one person; "
+    "give the rows themselves",
+    "within": "it does not know the values of single rows; make it with "
+    "control_features, or give the rows themselves",
+}
+
+
+def rows_of_table(
+    table: Any, takes_strata: bool = False, **columns: Any
+) -> Rows | None:
     """Return the cells of a table that takes the place of rows; None for rows.
 
-    Raises if any argument by row is given beside it.
+    Raises if any argument by row is given beside it, and if it has strata, within which
+    the caller does not compare groups.
     """
     if not isinstance(table, CountTable):
         return None
     names = [name for name, values in columns.items() if values is not None]
     if names:
+        advice = _INSTEAD.get(names[0], "make the table with it")
         raise ValueError(
-            f"{names[0]} must be None where a table takes the place of the rows: make "
-            "the table with it."
+            f"{names[0]} must be None where a table takes the place of the rows: "
+            f"{advice}."
+        )
+    if table._rows.strata is not None and not takes_strata:
+        raise ValueError(
+            "the table has strata, and groups are compared over all rows here, not "
+            "within strata: make the table without control_features."
         )
     return table._rows
 
@@ -114,7 +134,10 @@ def count_hits(rows: Rows, *, weighted: bool = False) -> tuple[Integers, Integer
 
 
 def labelled_scores(
-    y_true: ArrayLike | None, y_score: ArrayLike, pos_label: Any, name: str = "y_score"
+    y_true: ArrayLike | None,
+    y_score: ArrayLike,
+    pos_label: Hashable,
+    name: str = "y_score",
 ) -> tuple[Floats, Bools]:
     """Check scores with true labels; return them, and whether each is positive."""
     if y_true is None:
@@ -124,8 +147,8 @@ def labelled_scores(
     return scores, positive_rows(true, "y_true", pos_label)
 
 
-def positive_rows(values: NDArray[Any], name: str, pos_label: Any) -> Bools:
-    """Whether each class label is the positive one."""
+def positive_rows(values: NDArray[Any], name: str, pos_label: Hashable) -> Bools:
+    """Return whether each class label is the positive one."""
     check_no_missing(values, name)
     if pos_label is None and values.dtype.kind in "biuf":  # faster than pd.unique
         positive = values == 1
@@ -135,7 +158,7 @@ def positive_rows(values: NDArray[Any], name: str, pos_label: Any) -> Bools:
     return np.asarray(values == pos_label, dtype=bool)
 
 
-def positive_class(classes: Sequence[Hashable], name: str, pos_label: Any) -> Any:
+def positive_class(classes: Sequence[Hashable], name: str, pos_label: Hashable) -> Any:
     """Return the class that is `pos_label`, 1 for None where the classes are 0 and 1.
 
     Classes may also be -1 and 1. True and 1.0 are 1, and are returned as they are
@@ -150,7 +173,7 @@ def positive_class(classes: Sequence[Hashable], name: str, pos_label: Any) -> An
             f"must say which of the labels is positive: {name} holds the labels "
             f"{list(classes[:5])}, got None.",
         )
-    if hasattr(pos_label, "shape") and np.shape(pos_label):
+    if getattr(pos_label, "shape", ()):
         kind = type(pos_label).__name__
         raise ParameterError("pos_label", f"must be one class, got a {kind}.")
     if len(classes) > 2 or (len(classes) == 2 and pos_label not in classes):
@@ -166,7 +189,7 @@ def positive_class(classes: Sequence[Hashable], name: str, pos_label: Any) -> An
 
 
 def has_text(values: NDArray[Any]) -> bool:
-    """Whether any of the values is a string."""
+    """Return whether any of the values is a string."""
     return values.dtype.kind in "OUS" and any(isinstance(v, str) for v in values)
 
 
@@ -216,7 +239,7 @@ def check_group_weights(
 
 
 def outcomes_of(
-    y_true: ArrayLike | None, y_pred: ArrayLike, quality: Quality, pos_label: Any
+    y_true: ArrayLike | None, y_pred: ArrayLike, quality: Quality, pos_label: Hashable
 ) -> tuple[Bools, Bools | None]:
     """Return the outcome of each row, and which rows count, None for all."""
     predicted = as_array(y_pred, "y_pred")
@@ -248,7 +271,7 @@ def check_quality(quality: Any) -> None:
 
 
 def outcomes_of_rate(
-    y_true: ArrayLike | None, y_pred: ArrayLike, rate: Rate, pos_label: Any
+    y_true: ArrayLike | None, y_pred: ArrayLike, rate: Rate, pos_label: Hashable
 ) -> tuple[Bools, Bools | None]:
     """Return outcomes of a quality, or of predictive values, and which rows count."""
     if rate != "predictive_value":
@@ -324,7 +347,7 @@ def advise_on_few_rows(labels: Sequence[Hashable], counts: Integers) -> str:
 
 
 def refuse_groups_of_numbers(labels: Sequence[Hashable], counts: Integers) -> None:
-    """Raise where groups are very many numbers with hardly any rows each."""
+    """Raise where groups are many numbers with hardly any rows each."""
     for numbers, rows, where, tip in _columns_of_numbers(labels, counts):
         n_groups, mean = len(numbers), rows.sum() / len(numbers)
         if n_groups >= _TOO_MANY_NUMBERS and mean < _FEWEST_ROWS:

@@ -47,7 +47,7 @@ from skfair.metrics._pairs import (
     compared_pairs,
 )
 from skfair.metrics._quantiles import Comparisons, Method, Observed
-from skfair.metrics._strata import Multistratum, combine_numbers
+from skfair.metrics._strata import Multistratum
 from skfair.statistics import CountTable
 from skfair.statistics._cells import round_to_edges
 from skfair.statistics._distributions import Distributions, gap_between
@@ -80,18 +80,18 @@ class MADD(MetricOfScores):
         """Number of bins of the bandwidth, which is given."""
         return number_of_bins(self.bandwidth)
 
-    def count_once(self, part: Rows) -> Any:
+    def count(self, part: Rows) -> Any:
         """Count checked rows; by bin, at its lower edge, if that is faster.
 
         Counting rows by bin takes a third of the time of sorting them. Weights are not
         counted: floats that are added in another order would change the last digit.
         """
         if self.is_automatic or part.mass is not None or self.scale == "rank":
-            return self.count(part)
+            return super().count(part)
         part, n_bins = part.grouped(), self.n_bins
         n_cells = part.n_groups * n_bins
         if n_cells > len(part) or not len(part):
-            return self.count(part)
+            return super().count(part)
         cells = part.groups.codes.astype(np.intp) * n_bins
         cells += bins_of(part.y_pred, n_bins).astype(np.intp)
         rows_of_cells = np.bincount(cells, minlength=n_cells)
@@ -161,8 +161,8 @@ def madd(
     y_true: ArrayLike | None,
     y_score: ArrayLike | CountTable,
     *,
-    sensitive_features: Any = None,
-    control_features: Any = None,
+    sensitive_features: ArrayLike | None = None,
+    control_features: ArrayLike | None = None,
     bandwidth: float | Literal["auto"] = "auto",
     scale: Scale = "probability",
     multigroup: Multigroup = "pairwise",
@@ -306,17 +306,17 @@ class MADDCurve(CurveOfScores):
             np.maximum(values, curve, out=values)
         return bandwidths_to_one(self.n_bandwidths).copy(), values
 
-    def combine(self, values: Sequence[Any], weights: Sequence[float] | None) -> Any:
+    def combine(self, values: Sequence[Any], weights: Sequence[float]) -> Any:
         """Combine curves of strata at each bandwidth."""
-        return values[0][0], combine_numbers([curve for _, curve in values], weights)
+        return values[0][0], super().combine([curve for _, curve in values], weights)
 
 
 def madd_curve(
     y_true: ArrayLike | None,
     y_score: ArrayLike | CountTable,
     *,
-    sensitive_features: Any = None,
-    control_features: Any = None,
+    sensitive_features: ArrayLike | None = None,
+    control_features: ArrayLike | None = None,
     n_bandwidths: int = N_BANDWIDTHS,
     scale: Scale = "probability",
     multigroup: Multigroup = "pairwise",
@@ -407,7 +407,8 @@ default=None
         multistratum=multistratum,
     )
     columns = sensitive_features, control_features, sample_weight, counts
-    curve: tuple[Floats, Floats] = metric.call(y_true, y_score, *columns)
+    rows = metric.read(y_true, y_score, *columns)
+    curve: tuple[Floats, Floats] = metric.evaluate(rows)
     return curve
 
 
@@ -474,8 +475,8 @@ def madd_optimal_bandwidth(
     y_true: ArrayLike | None,
     y_score: ArrayLike | CountTable,
     *,
-    sensitive_features: Any = None,
-    control_features: Any = None,
+    sensitive_features: ArrayLike | None = None,
+    control_features: ArrayLike | None = None,
     n_bandwidths: int = N_BANDWIDTHS,
     min_points: int = 50,
     min_length: float = 0.45,
@@ -524,8 +525,8 @@ default=None
         the group included, with the largest MADD. The second is another value, even
         with two groups; the paper uses the first.
     sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative sample weights. Effective numbers of rows stand for n_0 and n_1,
-        Kish's where weights are fractional; whole weights count rows.
+        Non-negative sample weights. Kish's effective numbers of rows stand for n_0 and
+        n_1: `counts` says that a row stands for several people.
     counts : array-like of shape (n_samples,), default=None
         How many people each row stands for; by default one.
 
@@ -619,7 +620,7 @@ def find_interval(
     n_bandwidths: int = N_BANDWIDTHS,
     search: Callable[..., StableInterval] = stable_interval,
 ) -> MADDBandwidthResult:
-    """Stable interval of one statistic."""
+    """Return the stable interval of one statistic."""
     statistic, bandwidths = metric.scaled(statistic), bandwidths_to_one(n_bandwidths)
     bandwidths = bandwidths.copy()
     best, (first, last, mean) = most_stable(

@@ -31,14 +31,14 @@ _MAX_BINS = 2**53
 
 
 def is_automatic(bandwidth: Any) -> bool:
-    """Whether a bandwidth is chosen by the data."""
+    """Return whether a bandwidth is chosen by the data."""
     return isinstance(bandwidth, str) and bandwidth == "auto"
 
 
 def histogram_gaps(
     statistic: Distributions, n_bins: int, multigroup: Multigroup
 ) -> Floats:
-    """Distance of the histograms of each pair of groups, or from that of everyone."""
+    """Return the distance of the histograms in each comparison of groups."""
     n_groups = statistic.n_groups
     if n_groups * n_bins > _MOST_CELLS:
         pairs = compared_pairs(n_groups, multigroup)
@@ -64,7 +64,7 @@ def number_of_bins(bandwidth: Any) -> int:
 
 
 def bins_of(scores: Floats, n_bins: int) -> Floats:
-    """Largest k below `n_bins` for which k / n_bins is at most the score."""
+    """Return the largest k below `n_bins` for which k / n_bins is at most the score."""
     bins = np.floor(scores * n_bins)
     bins += (bins + 1) / n_bins <= scores
     bins -= bins / n_bins > scores
@@ -72,7 +72,7 @@ def bins_of(scores: Floats, n_bins: int) -> Floats:
 
 
 def histogram_distance(gap: Gap, n_bins: int) -> float:
-    """Sum of the absolute differences between two histograms."""
+    """Return the sum of the absolute differences between two histograms."""
     if n_bins <= len(gap.scores):
         return float(histogram_distances(gap, edges_of(np.array([n_bins])))[0])
     bins = bins_of(gap.scores, n_bins)
@@ -83,12 +83,12 @@ def histogram_distance(gap: Gap, n_bins: int) -> float:
 
 @lru_cache
 def bandwidths_to_one(n_bandwidths: int) -> Floats:
-    """All bandwidths that matter, increasing: 1 / n_bandwidths, ..., 1 / 2, 1."""
+    """Return the bandwidths 1 / n_bandwidths, ..., 1 / 2, 1, increasing."""
     return 1 / bin_numbers(n_bandwidths)
 
 
 def bin_numbers(n_bandwidths: int) -> Integers:
-    """Numbers of bins of the histograms: n_bandwidths, ..., 2, 1."""
+    """Return the numbers of bins of the histograms: n_bandwidths, ..., 2, 1."""
     return np.arange(n_bandwidths, 0, -1)
 
 
@@ -103,13 +103,13 @@ Edges: TypeAlias = tuple[Floats, Integers, Integers]
 def gap_curves(
     statistic: Distributions, pairs: Sequence[Pair], n_bandwidths: int
 ) -> Iterator[GapCurve]:
-    """MADD of each pair for all numbers of bins."""
+    """Return MADD of each pair for all numbers of bins."""
     edges = edges_of_all(n_bandwidths)
     sizes = statistic.effective_sizes.tolist()
     of_everyone = statistic._effective_size
 
     def sizes_of(pair: Pair) -> tuple[float, float]:
-        """Effective sizes of two groups, or of a group and everyone."""
+        """Return the effective sizes of two groups, or of a group and everyone."""
         return sizes[pair[0]], of_everyone if pair[1] is None else sizes[pair[1]]
 
     if len(pairs) == 1:
@@ -124,8 +124,8 @@ def gap_curves(
 
     @lru_cache(maxsize=_MAX_KEPT)
     def in_bins(group: int | None) -> NDArray[Any]:
-        """Weights of a group, or of everyone, in all bins; shares of it if inexact."""
-        scores, weights = statistic.of_group(group)
+        """Return weights of a group in all bins, or its shares if inexact."""
+        scores, weights = statistic.select_group(group)
         heights = np.append(0, np.cumsum(weights)).astype(dtype)
         # By the last height, not by the total, it ends at 1 without rounding.
         return bin_changes(scores, heights if exact else heights / heights[-1], edges)
@@ -144,7 +144,7 @@ def gap_curves(
 
 
 def edges_of(n_bins: Integers) -> Edges:
-    """Edges of histograms with these numbers of bins."""
+    """Return the edges of histograms with these numbers of bins."""
     starts = np.asarray(np.cumsum(n_bins + 1) - (n_bins + 1))
     widths = np.repeat(n_bins, n_bins + 1)
     edges = (np.arange(len(widths)) - np.repeat(starts, n_bins + 1)) / widths
@@ -160,7 +160,7 @@ def edges_of(n_bins: Integers) -> Edges:
 
 @lru_cache(maxsize=1)  # those of the paper take longer to find than small tables
 def edges_of_all(n_bandwidths: int) -> Edges:
-    """Edges of histograms of n_bandwidths, ..., 2, 1 bins."""
+    """Return the edges of histograms of n_bandwidths, ..., 2, 1 bins."""
     return edges_of(bin_numbers(n_bandwidths))
 
 
@@ -171,7 +171,7 @@ def histogram_distances(gap: Gap, edges: Edges) -> Floats:
 
 
 def bin_changes(scores: Floats, sums: NDArray[Any], edges: Edges) -> NDArray[Any]:
-    """Change of running sums in the bin after each edge; 0 after the last edges.
+    """Return change of running sums in the bin after each edge; 0 after the last edges.
 
     `sums` has one entry more than the sorted `scores`: the sum before the first score,
     and the sum after each score.
@@ -193,7 +193,7 @@ def bin_changes(scores: Floats, sums: NDArray[Any], edges: Edges) -> NDArray[Any
 
 
 def bin_distances(changes: NDArray[Any], edges: Edges, scale: float) -> Floats:
-    """Sum of the absolute changes in each histogram, which are overwritten."""
+    """Return sum of the absolute changes in each histogram, which are overwritten."""
     np.abs(changes, out=changes)
     sums = np.add.reduceat(changes, edges[2], dtype=changes.dtype)
     return np.minimum(sums / scale, 2.0)  # rounding may exceed 2
@@ -209,7 +209,7 @@ def most_stable(
     n_bandwidths: int,
     search: Callable[[Floats, tuple[float, float]], StableInterval],
 ) -> tuple[GapCurve, StableInterval]:
-    """Stable interval of the pair of groups with the largest mean of MADD over it."""
+    """Return the stable interval of the pair with the largest mean MADD."""
     pairs = compared_pairs(statistic.n_groups, multigroup)
     curves = gap_curves(statistic, pairs, n_bandwidths)
     best = next(curves)
@@ -225,7 +225,7 @@ def most_stable(
 
 
 def optimal_order(sizes: tuple[Any, Any]) -> Any:
-    """Order of magnitude of the best bandwidth, h_sup in Theorem 2 of the paper."""
+    """Return the best order of a bandwidth, h_sup of Theorem 2."""
     first, second = np.sqrt(sizes[0]), np.sqrt(sizes[1])
     return ((first + second) / (first * second)) ** (2 / 3)
 
@@ -237,7 +237,7 @@ def stable_interval(
     min_points: int = 50,
     min_length: float = 0.45,
 ) -> StableInterval:
-    """Algorithm 1 of the MADD paper, for all eligible intervals at once.
+    """Find stable intervals by algorithm 1 of the MADD paper, all at once.
 
     `values` belong to the bandwidths 1 / n_values, ..., 1 / 2, 1. An interval has the
     values of both its ends. Of the intervals with the smallest standard deviation it is
@@ -264,7 +264,7 @@ def stable_interval(
 def _eligible_intervals(
     n_values: int, n_rows: tuple[float, float], min_points: int, min_length: float
 ) -> tuple[NDArray[Any], NDArray[Any], Floats]:
-    """First and last positions of intervals, and sizes, infinite if not eligible.
+    """Return the ends and sizes of intervals, infinite if not eligible.
 
     First positions are a column: each has a row of sizes.
     """

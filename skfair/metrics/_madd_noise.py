@@ -94,7 +94,7 @@ def _histograms(
     """Compare the histograms of all groups, or of some comparisons, by bins."""
     statistic, sizes, _ = observed
     if statistic.n_groups > _FEW_GROUPS:
-        groups = [statistic.of_group(group) for group in range(statistic.n_groups)]
+        groups = [statistic.select_group(group) for group in range(statistic.n_groups)]
     else:
         scores, weights, codes = statistic.scores, statistic.weights, statistic.codes
         groups = [(scores, weights * (codes == g)) for g in range(statistic.n_groups)]
@@ -114,7 +114,7 @@ def _histograms(
             np.abs(differences(by_group, of_everyone, multigroup)[compared])
             for by_group in (shares, at_edges)
         )
-        least, slopes = least_differences(gaps, most)
+        least, slopes = lower_differences(gaps, most)
         return {
             "values": gaps.sum(axis=1),
             "deviations": deviations.sum(axis=1),
@@ -129,7 +129,7 @@ def _histograms(
 
 
 def cdfs_at(groups: Sequence[Any]) -> Callable[[Floats], Floats]:
-    """CDF of groups, given by their scores and weights, as a function of scores."""
+    """Return the CDFs of groups as a function of scores."""
     cdfs = [
         (scores, np.concatenate([[0], np.cumsum(weights)]))
         for scores, weights in groups
@@ -145,8 +145,8 @@ def cdfs_at(groups: Sequence[Any]) -> Callable[[Floats], Floats]:
     return at
 
 
-def least_differences(gaps: Floats, deviations: Floats) -> tuple[Floats, Floats]:
-    """Estimate absolute differences such that none is too large on average, and slopes.
+def lower_differences(gaps: Floats, deviations: Floats) -> tuple[Floats, Floats]:
+    """Estimate absolute differences, none too large on average, and slopes.
 
     Half of the rows tell the sign of a difference, the other half the difference with
     that sign; this is the mean over all halves, of normal noise.
@@ -203,6 +203,9 @@ def _compare_histograms(
     # The mean over bins is normal where many of them have noise.
     many = histograms["deviations"] >= math.sqrt(_MANY_BINS) * errors
     statistic, sizes, _ = observed
+    # Rows of people who have several may have less noise than is known: none is
+    # subtracted.
+    many &= bool((sizes > (1 - 1e-9) * statistic.effective_sizes).all())
     of_everyone = shares_of_groups(statistic)
     variances = pairs_of_variances(sizes) if pairwise else []
     at_one_score = normal_at_one_score(sizes, of_everyone, multigroup)
@@ -213,7 +216,7 @@ def _compare_histograms(
             by_tangent = 2 * high_end_at_one_score(
                 values / 2, level / 2, np.array(variances).T
             )
-        by_mean = np.where(many, _without_noise(histograms, -ndtri(level / 2)), np.inf)
+        by_mean = np.where(many, _remove_noise(histograms, -ndtri(level / 2)), np.inf)
         return float(np.minimum(by_tangent, by_mean).max())
 
     def low(level: float) -> float:
@@ -231,14 +234,14 @@ def _compare_histograms(
 
 @cache
 def _noisy_values() -> tuple[Floats, Floats]:
-    """Mean and standard deviation of |x + N|, N standard normal, by tabulated x."""
+    """Return mean and standard deviation of |x + N|, by tabulated x."""
     density = np.exp(-(_RATIOS**2) / 2) * math.sqrt(2 / math.pi)
     means = density + _RATIOS * (1 - 2 * ndtr(-_RATIOS))
     return means, np.sqrt(1 + _RATIOS**2 - means**2)
 
 
-def _without_noise(histograms: Histograms, quantile: float) -> Floats:
-    """Largest x for which a value is not below S E|x / S + N| by more than noise.
+def _remove_noise(histograms: Histograms, quantile: float) -> Floats:
+    """Return the largest x that S E|x / S + N| plus noise allows.
 
     That is the quantile of normal noise, with the standard deviation of |x / S + N|.
     """

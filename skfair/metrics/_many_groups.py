@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
@@ -24,7 +24,7 @@ from skfair._utils._arrays import Bools, Floats, quotients
 from skfair._utils._text import shown
 from skfair._utils._validation import check_flag, check_real
 from skfair._utils._warnings import warn_user
-from skfair.groups import by_plain_label, with_labels
+from skfair.groups import map_labels, with_labels
 from skfair.metrics._inputs import (
     Quality,
     check_group_weights,
@@ -134,7 +134,7 @@ def weigh_groups(statistic: Rows, group_weights: GroupWeights) -> tuple[Rows, Fl
             f"got {shown(group_weights)}."
         )
     if isinstance(group_weights, Mapping | pd.Series):
-        by_label = by_plain_label("group_weights", group_weights)
+        by_label = map_labels("group_weights", group_weights)
         lacking = [label for label in statistic.labels if label not in by_label]
         if lacking:
             raise ValueError(
@@ -158,7 +158,7 @@ class DistanceFromAverage(Metric):
 
     quality: Quality = "selection_rate"
     group_weights: GroupWeights = "uniform"
-    pos_label: Any = None
+    pos_label: Hashable = None
 
     def __post_init__(self) -> None:
         """Check the options; what depends on the rows is checked beside them."""
@@ -225,11 +225,11 @@ def max_gap(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | CountTable,
     *,
-    sensitive_features: Any = None,
-    control_features: Any = None,
+    sensitive_features: ArrayLike | None = None,
+    control_features: ArrayLike | None = None,
     quality: Quality = "selection_rate",
     group_weights: GroupWeights = "uniform",
-    pos_label: Any = None,
+    pos_label: Hashable = None,
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
     counts: ArrayLike | None = None,
@@ -403,13 +403,13 @@ def cvar_fairness(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | CountTable,
     *,
-    sensitive_features: Any = None,
-    control_features: Any = None,
+    sensitive_features: ArrayLike | None = None,
+    control_features: ArrayLike | None = None,
     alpha: float = 0.9,
     quality: Quality = "selection_rate",
     group_weights: GroupWeights = "uniform",
     fractional: bool = True,
-    pos_label: Any = None,
+    pos_label: Hashable = None,
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
     counts: ArrayLike | None = None,
@@ -569,7 +569,7 @@ def tail_mean(gaps: Floats, weights: Floats, shares: Floats, alpha: float) -> fl
 
 
 def best_subset(ratios: Floats, weights: Floats, capacity: float) -> Bools:
-    """Subset of total weight at most `capacity` that maximises ``weights @ ratios``."""
+    """Return the subset within `capacity` that maximises ``weights @ ratios``."""
     taken = np.zeros(len(weights), dtype=bool)
     items = np.flatnonzero((weights <= capacity + _ROUNDING) & (weights > 0))
     items = items[ratios[items] > 0]
@@ -589,7 +589,7 @@ def best_subset(ratios: Floats, weights: Floats, capacity: float) -> Bools:
 
 @contextmanager
 def silenced_output() -> Iterator[None]:
-    """Send what C code prints nowhere: the solver writes notes to standard output."""
+    """Discard the output of C code of the solver."""
     try:
         sys.stdout.flush()
         own = os.dup(1)
@@ -609,7 +609,7 @@ def silenced_output() -> Iterator[None]:
 def compared_rates(
     groups: GroupGaps, observed: Observed
 ) -> tuple[Floats, Floats, Floats]:
-    """Rates of the groups that are compared, their sizes, and their weights."""
+    """Return rates of the groups that are compared, their sizes, and their weights."""
     n_groups = observed.statistic.n_groups
     compared = np.flatnonzero(groups.compared[:n_groups])
     rates = observed.statistic.means[compared]
@@ -623,7 +623,7 @@ def _tail_noise_of_rates(
     alpha: float,
     tail: Callable[[Floats], float],
 ) -> tuple[Quantiles, Quantiles]:
-    """Quantiles of the noise of the tail above, and below, in large samples."""
+    """Return quantiles of the noise of the tail above, and below, in large samples."""
     variances, n_groups = variances_of_means(rates, rates, sizes), len(rates)
 
     def furthest(level: float) -> Floats:
@@ -646,7 +646,7 @@ def _tail_noise_of_rates(
 def _tail_deviation(
     variances: Floats, weights: Floats, alpha: float, tail: Callable[[Floats], float]
 ) -> Any:
-    """Bound the standard deviation of the mean of signed gaps over any one tail.
+    """Bound the standard deviation of the mean of signed gaps over any tail.
 
     A rate has the coefficient of its group in the tail, at most its weight over
     1 - alpha, and its weight in the average. A square is below its chord.

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.ndimage import minimum_filter1d
 
 from skfair._utils._arrays import Bools, Floats, Integers
-from skfair._utils._validation import Scale, check_choice, check_integer, check_real
+from skfair._utils._validation import Scale, check_integer, check_real
 from skfair.metrics._anytime import gap_variance, largest_gap_end, two_means
 from skfair.metrics._distributions import (
     CurveOfScores,
@@ -55,7 +55,7 @@ from skfair.statistics._distributions import Distributions, Gap, cdf_steps, gap_
 
 
 def sustained_gap(gap: Gap, epsilon: float = 0.0) -> float:
-    """Largest t such that some window never sees a gap below t: MCDP of one gap.
+    """Return MCDP of one gap: the largest gap that lasts over a window.
 
     A window ``[a, a + 2 epsilon]`` inside [0, 1] is closed and pieces are half-open,
     so a run of pieces contains a window only if it is longer; a window centred at 0 is
@@ -96,7 +96,7 @@ def sustained_at(scores: Floats, epsilon: float) -> Callable[[Floats], Floats]:
 def _largest_sustained(
     apart: Floats, ranges: Sequence[tuple[Integers, Integers]]
 ) -> Floats:
-    """Largest of the least gaps in the windows of each row."""
+    """Return the largest of the least gaps in the windows of each row."""
     values = np.zeros(len(apart))
     for j, (begin, end) in enumerate(ranges):
         if j:
@@ -108,7 +108,7 @@ def _largest_sustained(
 
 
 def _windows(scores: Floats, epsilon: float) -> tuple[Integers, Integers]:
-    """First pieces of windows, and the end of the shortest run that holds each.
+    """Return first pieces of windows, and the end of the shortest run that holds each.
 
     Windows that reach beyond the last score, where every gap is 0, are left out.
     """
@@ -132,6 +132,7 @@ class MCDP(GapOfDistributions):
 
     name = "mcdp"
     loose = False
+    choices = GapOfDistributions.choices | {"method": ("exact", "approximate")}
 
     epsilon: float = 0.0
     method: Literal["exact", "approximate"] = "exact"
@@ -140,7 +141,6 @@ class MCDP(GapOfDistributions):
     def __post_init__(self) -> None:
         """Check the options, which are checked nowhere else."""
         super().__post_init__()
-        check_choice("method", self.method, ("exact", "approximate"))
         check_real("epsilon", self.epsilon, 0, 1)
         check_integer("n_subdivisions", self.n_subdivisions, 1)
         if self.method == "approximate" and self.epsilon == 0:
@@ -237,7 +237,7 @@ class MCDP(GapOfDistributions):
         return moved
 
 
-#: Lower end of a pair whose gap may be 0, of which no more needs to be found.
+#: Lower end of a pair whose gap may be 0: below 0, so that any other end is larger.
 _BELOW_0 = -1e-9
 
 
@@ -264,7 +264,7 @@ def _gap_comparisons(
 def _mixed_low(
     gaps: MeasuredGaps, statistic: Distributions, sizes: Floats
 ) -> Callable[[float], float]:
-    """Lower end of the largest MCDP(0), at all looks at once, by level."""
+    """Return the lower end of the largest MCDP(0), at all looks at once, by level."""
     pairs = np.array(np.triu_indices(statistic.n_groups, 1))
     variances = gap_variance(sizes[pairs])
     # With one row less a gap may be larger by this.
@@ -272,7 +272,9 @@ def _mixed_low(
 
     @cache
     def end_of(i: int) -> Callable[[float], float]:
-        return largest_gap_end(*(statistic.of_group(group) for group in pairs[:, i]))
+        return largest_gap_end(
+            *(statistic.select_group(group) for group in pairs[:, i])
+        )
 
     def low(level: float) -> float:
         # As if the gap were the same at the scores of all rows.
@@ -289,8 +291,8 @@ def mcdp(
     y_true: ArrayLike | None,
     y_score: ArrayLike | CountTable,
     *,
-    sensitive_features: Any = None,
-    control_features: Any = None,
+    sensitive_features: ArrayLike | None = None,
+    control_features: ArrayLike | None = None,
     epsilon: float = 0.0,
     method: Literal["exact", "approximate"] = "exact",
     n_subdivisions: int = 32,
@@ -355,7 +357,7 @@ default=None
     multistratum : {"max", "weighted"}, default="max"
         The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative sample weights. Whole numbers count rows, without rounding.
+        Non-negative sample weights. Whole numbers are added without rounding.
     counts : array-like of shape (n_samples,), default=None
         How many people each row stands for; by default one.
 
@@ -435,7 +437,7 @@ default=None
 def _combine_steps(
     curves: Sequence[tuple[Floats, Floats]], weights: Sequence[float] | None = None
 ) -> tuple[Floats, Floats]:
-    """Largest of several step functions, or their weighted mean."""
+    """Return the largest of several step functions, or their weighted mean."""
     if len(curves) == 1:
         return curves[0]
     epsilons = np.unique(np.concatenate([steps for steps, _ in curves]))
@@ -464,17 +466,17 @@ class MCDPCurve(CurveOfScores):
         gaps = (gap_between(statistic, *pair) for pair in pairs)
         return _combine_steps([gap_profile(gap) for gap in gaps])
 
-    def combine(self, values: Sequence[Any], weights: Sequence[float] | None) -> Any:
+    def combine(self, values: Sequence[Any], weights: Sequence[float]) -> Any:
         """Combine step functions of strata."""
-        return _combine_steps(values, weights)
+        return _combine_steps(values, weights if self.averages_strata else None)
 
 
 def mcdp_curve(
     y_true: ArrayLike | None,
     y_score: ArrayLike | CountTable,
     *,
-    sensitive_features: Any = None,
-    control_features: Any = None,
+    sensitive_features: ArrayLike | None = None,
+    control_features: ArrayLike | None = None,
     scale: Scale = "probability",
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",
@@ -556,7 +558,8 @@ default=None
     """
     metric = MCDPCurve(scale=scale, multigroup=multigroup, multistratum=multistratum)
     columns = sensitive_features, control_features, sample_weight, counts
-    curve: tuple[Floats, Floats] = metric.call(y_true, y_score, *columns)
+    rows = metric.read(y_true, y_score, *columns)
+    curve: tuple[Floats, Floats] = metric.evaluate(rows)
     return curve
 
 
@@ -605,7 +608,7 @@ def _furthest_group(statistic: Distributions) -> Pair:
 
 
 def _approximate(gap: Gap, epsilon: float, n_subdivisions: int) -> float:
-    """Algorithm 2 of the paper: windows of multiples of epsilon / n_subdivisions."""
+    """Compute MCDP by algorithm 2 of the paper, on a grid of windows."""
     # Rounding must not add a point where epsilon / n_subdivisions divides 1. The window
     # at 0 has its last point, though, at 1 too.
     n_points = math.ceil(n_subdivisions / epsilon * (1 - ROUNDING))
@@ -633,7 +636,7 @@ _BLOCK = 64
 
 
 def _sustained(scores: Floats, heights: NDArray[Any], epsilon: float) -> Any:
-    """Bound by blocks of pieces, then search the few levels left one by one."""
+    """Bound the sustained gap by blocks, then search the levels left."""
     starts = np.arange(0, len(scores), _BLOCK)
     edges = np.append(scores[starts], scores[-1])
     lower = _highest(edges, np.minimum.reduceat(heights, starts), epsilon)
@@ -655,7 +658,7 @@ def _highest(
     lower: Any = 0,
     upper: Any = np.inf,
 ) -> Any:
-    """Highest level in (lower, upper] with a run as long as a window, else `lower`."""
+    """Return the highest level that the gap keeps over a whole window."""
     inside = (heights > lower) & (heights <= upper)
     levels = np.unique(heights[inside])
     # A window fits at levels[:low], and at none of levels[high:].
@@ -671,7 +674,7 @@ def _highest(
 
 
 def _runs_of_true(above: Bools) -> tuple[Integers, Integers]:
-    """First piece of each run of true values, and the piece after its last."""
+    """Return first piece of each run of true values, and the piece after its last."""
     changes = np.flatnonzero(above[1:] != above[:-1]) + 1
     if above[0]:
         changes = np.concatenate([[0], changes])
@@ -683,19 +686,19 @@ def _runs_of_true(above: Bools) -> tuple[Integers, Integers]:
 def _fits_window(
     scores: Floats, first: Integers, last: Integers, epsilon: float
 ) -> Bools:
-    """Which runs are long enough for a window."""
+    """Return which runs are long enough for a window."""
     halves = (scores[last] - scores[first]) / 2
     if len(first) and scores[first[0]] == 0:
         halves[0] = scores[last[0]]
     fits = halves > epsilon + ROUNDING
     close = (halves >= epsilon - ROUNDING) > fits
     if close.any():  # seldom
-        fits[close] = _without_rounding(halves[close]) > epsilon
+        fits[close] = _remove_rounding(halves[close]) > epsilon
     return np.asarray(fits)
 
 
-def _without_rounding(halves: Floats) -> Floats:
-    """Least epsilons whose windows do not fit into runs of these half lengths.
+def _remove_rounding(halves: Floats) -> Floats:
+    """Return the least epsilons whose windows exceed runs of some lengths.
 
     (0.8 - 0.6) / 2 exceeds 0.1 by rounding only: no window of 0.1 fits into it. Half
     lengths that are no decimals may have been rounded up, so they become smaller; 1/7
@@ -708,7 +711,7 @@ def _without_rounding(halves: Floats) -> Floats:
 
 
 def _ranges(first: Integers, last: Integers) -> Integers:
-    """All integers of the half-open ranges, one range after the other."""
+    """Return all integers of the half-open ranges, one range after the other."""
     lengths = last - first
     offsets = np.cumsum(lengths) - lengths
     positions: Integers = np.arange(lengths.sum())
@@ -717,7 +720,7 @@ def _ranges(first: Integers, last: Integers) -> Integers:
 
 
 def gap_profile(gap: Gap) -> tuple[Floats, Floats]:
-    """Sustained gap as a right-continuous step function of epsilon.
+    """Return the sustained gap as a right-continuous step function of epsilon.
 
     Every piece, extended left and right while the gap stays at least its own, is the
     longest run at its level around it; the profile is the upper envelope of these
@@ -735,7 +738,7 @@ def gap_profile(gap: Gap) -> tuple[Floats, Floats]:
         at_zero = before < 0
         reach[at_zero] = ends[at_zero]
     # MCDP(0) sees every piece, however short: none may end at epsilon 0.
-    reach = np.maximum(_without_rounding(reach), np.nextafter(0, 1))
+    reach = np.maximum(_remove_rounding(reach), np.nextafter(0, 1))
     order = np.argsort(reach)
     values = np.maximum.accumulate(heights[positive][order][::-1])[::-1] / gap.scale
     return merge_steps(np.concatenate([[0.0], reach[order]]), np.append(values, 0.0))
@@ -750,7 +753,7 @@ def merge_steps(epsilons: Floats, values: Floats) -> tuple[Floats, Floats]:
 
 
 def _previous_lower(heights: NDArray[Any]) -> NDArray[np.integer]:
-    """Nearest earlier position with a strictly smaller value, -1 where there is none.
+    """Return the nearest earlier position with a smaller value, else -1.
 
     All positions ascend a tree of block minima at once, until the block before them
     contains a smaller value, and then descend to the last such value.

@@ -4,11 +4,11 @@ From a call to its number, always downwards::
 
     demographic_parity_difference(y_true, y_pred, sensitive_features=sex)
       -> DemographicParity()         options, checked when the object is made
-      -> read                        containers, lengths, groups, strata, weights: once
+      -> Metric.read                 containers, lengths, groups, strata, weights: once
       -> Metric.estimate             the largest over strata, then over classes
       -> Metric.check                what this metric asks of labels and scores: once
-      -> Metric.count                what is known of one stratum and class
-      -> Metric.why_undefined        nan, with a reason, or
+      -> Metric.count                the rows or distributions of one stratum and class
+      -> Metric.find                 nan, with a reason, or
       -> Metric.decide               the largest gap, and whether few rows decide it
 
 A test reads `gaps` of permuted rows, an interval `noise`, of the same statistic.
@@ -90,7 +90,7 @@ class Estimate(NamedTuple):
 def undefined(
     name: str, reason: str, advice: str = "", value: Any = math.nan
 ) -> Estimate:
-    """Estimate of a metric whose groups cannot be compared."""
+    """Return the estimate of a metric whose groups cannot be compared."""
     message = f"{name} is undefined and set to nan: {reason}.{advice}"
     return Estimate(value, reason, message, defined=False)
 
@@ -130,12 +130,17 @@ class Metric(ABC):
     maximum: ClassVar[float] = 1.0
     #: Rows that count, as messages say it.
     rows_counted: ClassVar[str] = ""
+    #: Values of the options that are one of a few, by the name of the option.
+    choices: ClassVar[dict[str, tuple[Any, ...]]] = {
+        "multistratum": get_args(Multistratum)
+    }
 
     multistratum: Multistratum = "max"
 
     def __post_init__(self) -> None:
         """Check the options, which are checked nowhere else."""
-        check_choice("multistratum", self.multistratum, get_args(Multistratum))
+        for name, choices in self.choices.items():
+            check_choice(name, getattr(self, name), choices)
 
     def __init_subclass__(cls) -> None:
         """Name a metric after its class, if it has no other name."""
@@ -176,7 +181,7 @@ class Metric(ABC):
 
     @abstractmethod
     def check(self, rows: Rows) -> Rows:
-        """Check labels and scores, and return the same rows with what is counted."""
+        """Check labels and scores, and return the rows that are counted."""
 
     def select(self, rows: Rows) -> Rows:
         """Return the checked rows that count."""
@@ -194,9 +199,14 @@ class Metric(ABC):
         """Find the value, and which of the groups that decide it have few rows."""
         return self.value(statistic), ""
 
-    def combine(self, values: Sequence[Any], weights: Sequence[float] | None) -> Any:
+    @property
+    def averages_strata(self) -> bool:
+        """Whether the value is the mean over strata, not the largest."""
+        return self.multistratum == "weighted"
+
+    def combine(self, values: Sequence[Any], weights: Sequence[float]) -> Any:
         """Combine the values of strata: the largest, or their mean by weight."""
-        return combine_numbers(values, weights)
+        return combine_numbers(values, weights if self.averages_strata else None)
 
     def check_method(self, method: Method) -> None:
         """Raise where the noise has no bounds by a method, with these options."""
@@ -223,14 +233,14 @@ class Metric(ABC):
         raise NotImplementedError(f"{self.name} has no bounds from bins.")
 
     def why_undefined(self, statistic: Any) -> tuple[str, str]:
-        """Say why groups cannot be compared, and what to do; "" if they can."""
+        """Say why groups cannot be compared, and how to mend it; "" if they can."""
         counts, smallest = statistic.counts, statistic.min_group_size
         reason = why_undefined(statistic.labels, counts, smallest)
         rare = reason and (counts < max(smallest, 1)).any()
         return reason or "", ADVICE if rare else ""
 
     def advise(self, rows: Rows) -> None:  # noqa: B027
-        """Warn who calls the metric where the value may not be what is wanted."""
+        """Warn users whose arguments may not give the value they want."""
 
     # What every metric has ---------------------------------------------------
 
@@ -239,25 +249,18 @@ class Metric(ABC):
         y_true: ArrayLike | None,
         y_pred: Any,
         *,
-        sensitive_features: Any = None,
-        control_features: Any = None,
+        sensitive_features: ArrayLike | None = None,
+        control_features: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         counts: ArrayLike | None = None,
     ) -> float:
-        """Evaluate rows, or a statistic of them, and warn where there is no value."""
+        """Evaluate rows, or a table of them, and warn where there is no value."""
         columns = sensitive_features, control_features, sample_weight, counts
-        return float(self.call(y_true, y_pred, *columns))
-
-    def call(self, y_true: Any, y_pred: Any, *columns: Any) -> Any:
-        """Find the value, which need not be a number, and warn where there is none.
-
-        `columns` are the groups, strata, weights and counts of rows.
-        """
         rows = self.read(y_true, y_pred, *columns)
         estimate = self.estimate(rows)
         if estimate.defined:
             self.advise(rows)
-        value = self.told(estimate)
+        value: float = self.told(estimate)
         if estimate.few:
             few = f"{self.title} is {value:.3g}, decided by few rows: {estimate.few}."
             warn_user(few + advise_on_few_rows(rows.labels, rows.grouped().counts))
@@ -267,24 +270,26 @@ class Metric(ABC):
         self,
         y_true: Any,
         y_pred: Any,
-        sensitive_features: Any,
-        control_features: Any = None,
-        sample_weight: Any = None,
-        counts: Any = None,
-        clusters: Any = None,
+        sensitive_features: ArrayLike | None,
+        control_features: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        counts: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
         *,
         takes_bins: bool = False,
+        takes_strata: bool = True,
     ) -> Rows:
         """Read the arguments of a call, and warn of too many groups.
 
-        Scores in bins are refused unless the caller takes them.
+        Scores in bins, and strata of a table, are refused unless the caller takes them.
         """
         usage = (
             f": call {self.name}({', '.join(self.inputs)}, sensitive_features=groups), "
             f"with None as {self.inputs[0]} if there are no true labels"
         )
         columns = sensitive_features, control_features, sample_weight, counts, clusters
-        rows = read(y_true, y_pred, *columns, name=self.inputs[1], usage=usage)
+        said = {"name": self.inputs[1], "usage": usage}
+        rows = read(y_true, y_pred, *columns, **said, takes_strata=takes_strata)
         if rows.n_bins and not takes_bins:
             raise TypeError(
                 f"{self.inputs[1]} must be the values of rows, or a table of them, got "
@@ -301,24 +306,24 @@ class Metric(ABC):
         self,
         y_true: Any,
         y_pred: Any,
-        sensitive_features: Any,
-        sample_weight: Any = None,
-        counts: Any = None,
+        sensitive_features: ArrayLike | None,
+        sample_weight: ArrayLike | None = None,
+        counts: ArrayLike | None = None,
     ) -> Any:
         """Count rows of one stratum."""
         columns = sensitive_features, None, sample_weight, counts
-        rows = self.read(y_true, y_pred, *columns)
+        rows = self.read(y_true, y_pred, *columns, takes_strata=False)
         check_shape(rows.y_pred, self.inputs[1])
         return self.count(self.check(rows))
 
     def told(self, estimate: Estimate) -> Any:
-        """Value of an estimate, of which the user is told what is left out."""
+        """Warn of what an estimate leaves out, and return its value."""
         if estimate.message:
             warn_user(estimate.message, UndefinedMetricWarning)
         return estimate.value
 
     def evaluate(self, rows: Rows, groups_as_given: Any = None) -> Any:
-        """Value of rows as they are read, of which the user is told what is left out.
+        """Evaluate rows, and warn of what is left out.
 
         A function of the user's own is compared with its value for the groups as they
         are given.
@@ -338,14 +343,13 @@ class Metric(ABC):
 
     def parts(self, rows: Rows) -> list[Rows]:
         """Check rows, once: those of each class where scores have several columns."""
-        columns = [rows]
         if self.takes_classes and rows.y_pred.ndim == 2 and rows.y_pred.shape[1] > 2:
             hint = TAKES_ANY if self.compares_distributions else ""
             scale: Any = getattr(self, "scale", "probability")
             columns = split_columns(rows, self.inputs[1], scale, hint)
-        for each in columns:
-            check_shape(each.y_pred, self.inputs[1])
-        return [self.check(each) for each in columns]
+            return [self.check(each) for each in columns]
+        check_shape(rows.y_pred, self.inputs[1])
+        return [self.check(rows)]
 
     def split(self, rows: Rows) -> tuple[list[Stratum], str | None]:
         """Split rows by stratum, and say why no groups can be compared, if so."""
@@ -363,10 +367,10 @@ class Metric(ABC):
         """Find the largest value over classes of checked rows of one stratum."""
         estimates = []
         for part in parts:
-            estimates.append(self.find(self.count_once(part)))
+            estimates.append(self.find(self.count(part)))
             if not estimates[-1].defined:
                 return estimates[-1]
-        return max(estimates) if len(parts) > 1 else estimates[0]
+        return max(estimates, key=lambda estimate: estimate.value)
 
     def join_strata(
         self, strata: Sequence[Stratum], estimates: Sequence[Estimate]
@@ -378,30 +382,23 @@ class Metric(ABC):
         text = describe_strata(reasons, undefined=not found)
         if not found:
             return undefined(self.name, text, value=self.undefined)
-        weights = None
-        if self.multistratum == "weighted":
-            weights = [stratum.weight for stratum, _ in found]
+        weights = [stratum.weight for stratum, _ in found]
         value = self.combine([estimate.value for _, estimate in found], weights)
-        decides = self.multistratum == "weighted"
         few = [
             f"{estimate.few} in stratum {stratum.label!r}"
             for stratum, estimate in found
-            if estimate.few and (decides or estimate.value == value)
+            if estimate.few and (self.averages_strata or estimate.value == value)
         ]
         message = f"{self.name} {text}." if text else ""
         return Estimate(value, text, message, few=listed(few) if few else "")
 
     def count(self, part: Rows) -> Any:
-        """Count checked rows of one stratum and class."""
+        """Count checked rows of one stratum and class, for this metric alone."""
         return self.collect(self.select(part))
 
     def collect(self, rows: Rows) -> Any:
-        """Collect what is known of the rows that count: the rows with a group."""
+        """Collect the rows with a group, as this metric needs them."""
         return rows.grouped()
-
-    def count_once(self, part: Rows) -> Any:
-        """Count checked rows, whose statistic this metric alone needs."""
-        return self.count(part)
 
     def find(self, statistic: Any) -> Estimate:
         """Find the value of a statistic, or why it has none."""
@@ -412,8 +409,8 @@ class Metric(ABC):
         return Estimate(value, few=few)
 
     def observe(self, part: Rows) -> Observed:
-        """Count checked rows, with what the noise depends on."""
-        statistic = self.count_once(part)
+        """Count checked rows, with the numbers that the noise depends on."""
+        statistic = self.count(part)
         if part.cluster is None:
             return Observed(statistic, statistic.effective_sizes)
         return Observed(statistic, self.select(part).grouped().effective_sizes)
@@ -427,7 +424,7 @@ class Metric(ABC):
         return cells
 
     def compare(self, observed: Observed, method: Method) -> Comparisons:
-        """Find what is compared, and quantiles of the noise of each comparison."""
+        """Compare groups, with quantiles of the noise of each comparison."""
         self.check_method(method)
         if not self.leaves_groups_out:
             estimate = self.refuse(observed.statistic)
@@ -443,17 +440,17 @@ class Metric(ABC):
         comparisons = self.noise(observed._replace(statistic=statistic), method)
         place = partial(self.pair_and_place, statistic)
         comparisons = comparisons._replace(maximum=self.largest, locate=place)
-        return comparisons if unit == 1 else comparisons.in_unit(unit)
+        return comparisons if unit == 1 else comparisons.scale_to_unit(unit)
 
     def refuse(self, statistic: Any) -> Estimate | None:
-        """Estimate of a statistic whose groups cannot be compared, else None."""
+        """Return estimate of a statistic whose groups cannot be compared, else None."""
         reason, advice = self.why_undefined(statistic)
         if not reason:
             return None
         return undefined(self.title, reason, advice, self.undefined)
 
     def pair_and_place(self, statistic: Any) -> tuple[Any, Any]:
-        """Labels of the groups that have the value, and where they have it."""
+        """Return labels of the groups that have the value, and where they have it."""
         return None, None
 
 
@@ -464,12 +461,9 @@ class MetricOfPairs(Metric):
     A subclass finds the gaps of all pairs in a statistic.
     """
 
-    multigroup: Multigroup = "pairwise"
+    choices = Metric.choices | {"multigroup": get_args(Multigroup)}
 
-    def __post_init__(self) -> None:
-        """Check the options, which are checked nowhere else."""
-        super().__post_init__()
-        check_choice("multigroup", self.multigroup, get_args(Multigroup))
+    multigroup: Multigroup = "pairwise"
 
     @property
     def largest_of_pairs(self) -> bool:
@@ -511,7 +505,7 @@ class MetricOfPairs(Metric):
         return statistic.counts, ""
 
     def pair_and_place(self, statistic: Any) -> tuple[Any, Any]:
-        """Labels of the groups that have the value, and where they have it."""
+        """Return labels of the groups that have the value, and where they have it."""
         located = self.locate(statistic)
         pair = tuple(None if i is None else statistic.labels[i] for i in located.pair)
         if located.cell is not None:
@@ -524,15 +518,17 @@ class MetricOfPairs(Metric):
 def in_stratum(parts: Sequence[Rows], stratum: Stratum) -> list[Rows]:
     """Take the rows of a stratum, of groups that can be compared, from each part."""
     assert stratum.groups is not None
-    own = [replace(part[stratum.rows], groups=stratum.groups) for part in parts]
-    return [replace(part, strata=None) for part in own]
+    return [
+        replace(part[stratum.rows], groups=stratum.groups, strata=None)
+        for part in parts
+    ]
 
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def evaluates(kind: type[Metric]) -> Callable[[Function], Function]:
-    """Make a function known as the one that users call to evaluate a class of metrics.
+    """Register a function as the public name of a class of metrics.
 
     A report, a scorer's name and `functools.partial` take the function for the class.
     """

@@ -128,23 +128,23 @@ class ChannelSearch:
         return best, n_searches
 
     def search_from(self, channel: Floats) -> Carried | None:
-        """Best channel of a local search from one; None if the solver fails."""
+        """Search locally from a channel; None if the solver fails."""
         start = self.carry(channel)
         return None if start is None else self._improve(start)
 
     def _constant(self) -> Carried:
-        """Channel that ignores the true class; it needs no solver."""
+        """Return the channel that ignores the true class; it needs no solver."""
         mean = self.weights @ self.predicted
         carried = self.true * explained_shares(mean, self.predicted)[:, None]
         return self._with_loss(np.tile(mean, (self.true.shape[1], 1)), carried)
 
     def _with_loss(self, channel: Floats, carried: Floats) -> Carried:
-        """Channel and mass with the share of the population that is not carried."""
+        """Return channel and mass with the share that is not carried."""
         loss = float(self.weights @ (self.true - carried).sum(axis=1))
         return max(loss, 0.0), channel, carried
 
     def _fits(self, emphases: list[Floats]) -> list[Carried]:
-        """Channel fitted with each emphasis, and the mass that it carries."""
+        """Return channel fitted with each emphasis, and the mass that it carries."""
         fits = []
         for emphasis in emphases:
             if self.clock.is_over():
@@ -157,7 +157,7 @@ class ChannelSearch:
         return fits
 
     def _improve(self, start: Carried) -> Carried:
-        """Successive linear programs within a trust region around the channel."""
+        """Improve the channel by linear programs within a trust region."""
         # Each program linearises the product of channel and mass; the channel that it
         # proposes is kept if it carries more, otherwise the region shrinks.
         best, radius = start, _FIRST_RADIUS
@@ -195,7 +195,7 @@ class ChannelSearch:
         return self._with_loss(channel, carried)
 
     def _fitted(self, emphasis: Floats) -> Floats | None:
-        """Channel whose predictions differ least from the published ones."""
+        """Return the channel whose predictions differ least from the published ones."""
         # Unknowns: the channel, and the absolute misfit of each group and prediction.
         n_classes = self.true.shape[1]
         predicts = kron(csc_array(self.true), csc_array(np.eye(n_classes)))
@@ -210,10 +210,10 @@ class ChannelSearch:
             self.clock,
             n_rows=n_classes,
         )
-        return None if solved is None else _as_channel(solved.x[: n_classes**2])
+        return None if solved is None else _make_channel(solved.x[: n_classes**2])
 
     def _linearised_step(self, current: Carried, radius: float) -> Floats | None:
-        """Channel that carries the most to first order, within a radius."""
+        """Return the channel that carries the most to first order, within a radius."""
         # Unknowns: the change of the channel, and the mass of each group and class.
         n_groups, n_classes = self.true.shape
         _, matrix, carried = current
@@ -231,12 +231,14 @@ class ChannelSearch:
             row_sum=0.0,
         )
         return (
-            None if solved is None else _as_channel(channel + solved.x[: len(channel)])
+            None
+            if solved is None
+            else _make_channel(channel + solved.x[: len(channel)])
         )
 
 
 def _set_emphases(weights: Floats, size: int, n_starts: int) -> list[Floats]:
-    """Weights of all groups, and weights that emphasise sets of groups."""
+    """Return weights of groups: all alike, and with emphasis on sets of groups."""
     size = min(size, len(weights))
     step = -(-comb(len(weights), size) // (_N_FITS * n_starts))
     emphases = [weights]
@@ -248,7 +250,7 @@ def _set_emphases(weights: Floats, size: int, n_starts: int) -> list[Floats]:
 
 
 def _distinct(fits: list[Carried]) -> list[Carried]:
-    """Fits by increasing loss, without those close to one before them."""
+    """Return fits by increasing loss, without near duplicates."""
     chosen: list[Carried] = []
     for fit in sorted(fits, key=_by_loss):
         distances = [np.abs(fit[1] - other[1]).max() for other in chosen]
@@ -257,7 +259,7 @@ def _distinct(fits: list[Carried]) -> list[Carried]:
     return chosen
 
 
-def _as_channel(entries: Floats) -> Floats:
+def _make_channel(entries: Floats) -> Floats:
     """Square matrix with non-negative rows that sum to one, rounding removed."""
     n_classes = round(len(entries) ** 0.5)
     channel = np.clip(entries, 0.0, None).reshape(n_classes, n_classes)
@@ -275,7 +277,7 @@ _MAX_SEARCHES = 16
 
 
 def knapsack(x: Floats, true: Floats, share: Floats) -> Floats:
-    """Least mass that groups lose if a channel predicts a set too often.
+    """Return the least mass that groups lose if a channel predicts a set too often.
 
     `x`, of shape (n_points, n_classes), is the probability of the set given each true
     class, and `share` its published frequency in each group. The result has shape
@@ -318,7 +320,7 @@ class MergedSearch:
         self.upper = float(self._join(self._losses(at, at))[0])
 
     def _losses(self, lows: Floats, highs: Floats) -> list[Floats]:
-        """Lower bounds of what each group loses, one for each set."""
+        """Return the lower bounds of what each group loses, one for each set."""
         low = [lows[:, i] for i in range(len(self.sets))]
         high = [highs[:, i] for i in range(len(self.sets))]
         share = list(self.shares)
@@ -333,7 +335,7 @@ class MergedSearch:
         ]
 
     def _join(self, losses: list[Floats]) -> Floats:
-        """Loss of the population, given what groups lose by each set."""
+        """Return the loss of the population, given what groups lose by each set."""
         return np.asarray(np.maximum.reduce(losses) @ self.weights)
 
     def step(self, tol: float) -> None:
@@ -397,7 +399,7 @@ class MergedSearch:
 def merged_lower_bound(
     data: ChannelSearch, best_carried: Carried, tol: float, clock: Clock
 ) -> tuple[float, Floats]:
-    """Largest lower bound over ways of merging predicted classes into 2 or 3 sets.
+    """Return the largest lower bound over merges into 2 or 3 classes.
 
     The search ends when the bound is within `tol` of the loss of `best_carried`. The
     channel returned beside the bound is the best one found for the two sets with the
@@ -426,7 +428,7 @@ def merged_lower_bound(
 
 
 def _expanded(search: MergedSearch, channel: Floats, data: ChannelSearch) -> Floats:
-    """Channel between all classes with the probabilities that a search found for sets.
+    """Return the channel between all classes, from one between sets of them.
 
     Within each set they are divided among the classes as in another `channel`.
     """
@@ -468,7 +470,7 @@ def _advance(
 
 
 def _refinements(inside: Bools) -> list[Bools]:
-    """All ways of splitting one of two sets, each as two disjoint sets."""
+    """Return all ways of splitting one of two sets, each as two disjoint sets."""
     ways = []
     for whole in (inside, ~inside):
         members = np.flatnonzero(whole)
@@ -724,7 +726,7 @@ def _frequencies(
 
 
 def _completed(best: Carried, data: ChannelSearch) -> Floats:
-    """Confusion matrices that follow from a channel and the mass that it carries.
+    """Return the confusion matrices of a channel and the mass it carries.
 
     Mass that is not carried is divided in proportion to what remains of the true and
     of the predicted frequencies. The row of a class that a group never has is that of
@@ -744,7 +746,7 @@ def _completed(best: Carried, data: ChannelSearch) -> Floats:
 
 
 def _largest_violation(confusion: Floats, data: ChannelSearch) -> float:
-    """Largest amount by which confusion matrices violate a constraint."""
+    """Return the largest amount by which confusion matrices violate a constraint."""
     predicted = np.einsum("ay,ayz->az", data.true, confusion)
     violations: list[Floats] = [
         np.abs(predicted - data.predicted),

@@ -95,7 +95,7 @@ class PairGaps(NamedTuple):
 
 @lru_cache(maxsize=8)
 def _every_two(n_groups: int) -> tuple[Integers, Integers]:
-    """Positions of the groups of all pairs, in the order of combinations."""
+    """Return the positions of the groups of all pairs, in the order of combinations."""
     first, second = np.triu_indices(n_groups, 1)
     first.flags.writeable = second.flags.writeable = False
     return first, second
@@ -104,7 +104,7 @@ def _every_two(n_groups: int) -> tuple[Integers, Integers]:
 def compared_groups(
     n_groups: int, multigroup: Multigroup
 ) -> tuple[Integers, Integers | None]:
-    """Positions of the groups that are compared: all pairs, or each with everyone."""
+    """Return positions of the groups in each comparison."""
     if multigroup == "pooled":
         return np.arange(n_groups), None
     if n_groups > MAX_PAIRWISE:
@@ -118,7 +118,7 @@ def compared_groups(
 
 
 def compared_pairs(n_groups: int, multigroup: Multigroup) -> list[Pair]:
-    """Pairs of groups that are compared, or each group with None for everyone."""
+    """Return pairs of groups, or each group with None for everyone."""
     first, second = compared_groups(n_groups, multigroup)
     others = [None] * len(first) if second is None else second.tolist()
     return [*zip(first.tolist(), others, strict=True)]
@@ -139,7 +139,7 @@ def pairs_of_numbers(
     multigroup: Multigroup = "pairwise",
     gap: Callable[[Floats, Any], Floats] = np.subtract,
 ) -> PairGaps:
-    """Gaps between the numbers of groups."""
+    """Return the gaps between the numbers of groups."""
     by_group, everyone, sizes, cells = numbers_of(statistic)
     first, second = compared_groups(by_group.shape[1], multigroup)
     theirs = everyone[:, np.newaxis] if second is None else by_group[:, second]
@@ -160,7 +160,7 @@ def locate_in_cells(numbers: Numbers, multigroup: Multigroup) -> tuple[int, Loca
 
 
 def mean_outcomes(rows: Rows) -> Numbers:
-    """Mean outcomes of groups with enough rows."""
+    """Return the mean outcomes of groups with enough rows."""
     enough = rows.counts >= max(rows.min_group_size, 1)
     means = np.where(enough, rows.means, np.nan)
     everyone = quotients(rows.sums.sum(), rows.totals.sum(), np.nan)
@@ -191,7 +191,7 @@ def measure_apart(
 
 
 def largest_of_rows(apart: Floats) -> Floats:
-    """Largest number of each row, 0 of none."""
+    """Return the largest number of each row, 0 of none."""
     return np.asarray(apart.max(axis=1, initial=0))
 
 
@@ -240,7 +240,7 @@ def measured_gaps(
     measure: Measure,
     measure_at: MeasureAt | None = None,
 ) -> MeasuredGaps:
-    """Measures of the gaps of all pairs of groups, or of each group and everyone.
+    """Measure the gap of each pair of groups, or of each group to everyone.
 
     Without `measure_at` they have no bounds.
     """
@@ -261,7 +261,7 @@ def largest_gap(
     multigroup: Multigroup = "pairwise",
     measure_at: MeasureAt | None = None,
 ) -> Located:
-    """Largest measure of a gap, and the pair of groups that has it."""
+    """Return the largest measure of a gap, and the pair of groups that has it."""
     if statistic.n_groups == 2 and multigroup == "pairwise":
         return Located(measure(gap_between(statistic, 0, 1)), (0, 1))
     gaps = measured_gaps(statistic, multigroup, measure, measure_at)
@@ -308,7 +308,7 @@ def pairs_of_gaps(
     measure: Measure,
     measure_at: MeasureAt | None = None,
 ) -> PairGaps:
-    """Measures of the gaps of all pairs, nan of groups with too few rows.
+    """Return the measures of the gaps of all pairs, nan of groups with too few rows.
 
     With `measure_at` CDFs are compared at some scores where these are many.
     """
@@ -338,7 +338,7 @@ def pairs_of_gaps(
 def selected_cdfs(
     statistic: Distributions, multigroup: Multigroup, n_scores: int
 ) -> tuple[Floats, Floats, bool]:
-    """CDFs of groups, everyone's last, at some scores, and whether not at all.
+    """Return CDFs of groups, everyone's last, at some scores, and whether not at all.
 
     At least `n_scores` distinct scores are selected, less than twice as many; which
     ones does not depend on the groups of the rows.

@@ -20,6 +20,7 @@ from skfair._utils._validation import as_array, check_integer, check_no_missing
 from skfair._utils._warnings import warn_user
 from skfair.groups import encode_column, intersect, rows_by_code, with_labels
 from skfair.metrics._as_metric import as_metric
+from skfair.metrics._inputs import rows_of_table
 from skfair.metrics._metric import Metric, MetricOfPairs
 from skfair.metrics._pairs import MAX_PAIRWISE, PairGaps
 from skfair.metrics._resampling import (
@@ -95,8 +96,8 @@ def permutation_test(
     y_true: ArrayLike | None,
     y_score: Any,
     *,
-    sensitive_features: Any = None,
-    control_features: Any = None,
+    sensitive_features: ArrayLike | None = None,
+    control_features: ArrayLike | None = None,
     within: ArrayLike | Literal["auto"] | None = "auto",
     n_permutations: int = 999,
     sample_weight: ArrayLike | None = None,
@@ -263,6 +264,8 @@ default=None
     n_permutations = check_integer("n_permutations", n_permutations, 1)
     generator = check_seed(random_state)
     columns = sensitive_features, control_features, sample_weight, counts, clusters
+    if not isinstance(within, str):
+        rows_of_table(y_score, takes_strata=True, within=within)
     observed, sample = evaluated(metric, y_true, y_score, *columns)
     return permute(
         sample,
@@ -335,10 +338,9 @@ def permutation_tests(
 
 
 def tests_pairs(sample: Sample) -> bool:
-    """Whether permutations are ordered by the gaps of pairs of groups."""
+    """Return whether permutations are ordered by the gaps of pairs of groups."""
     metric = sample.metric
-    in_strata = sample.rows.strata is not None
-    mean = in_strata and metric.multistratum == "weighted"
+    mean = sample.rows.strata is not None and metric.averages_strata
     return isinstance(metric, MetricOfPairs) and not sample.anew and not mean
 
 
@@ -355,11 +357,11 @@ class Compared:
         self.by_size = sum(sizes) > _MAX_GAPS
 
     def _gaps(self, sample: Sample) -> list[PairGaps]:
-        """Gaps of each statistic: of all pairs, or of many groups and everyone."""
+        """Return the gaps of each table, in every comparison of groups."""
         return [*map(self._gaps_of, sample.statistics)]
 
     def _gaps_of(self, statistic: Any) -> PairGaps:
-        """Gaps of one statistic; the metric may be that of a pair nevertheless."""
+        """Return the gaps of one table, in every comparison of groups."""
         gaps: PairGaps
         pairwise = self.metric.multigroup == "pairwise"
         if not pairwise or statistic.n_groups <= MAX_PAIRWISE:
@@ -372,7 +374,7 @@ class Compared:
         return gaps._replace(metric=value)
 
     def __call__(self, sample: Sample) -> Floats:
-        """Return the metric of one draw, and then what is standardised."""
+        """Return the metric of one draw, and the gaps to standardise."""
         largest, numbers = [], []
         for gaps in self._gaps(sample):
             value = gaps.metric
@@ -384,7 +386,7 @@ class Compared:
         return np.concatenate([[np.fmax.reduce(largest)], *numbers])
 
     def _to_standardise(self, gaps: PairGaps) -> Floats:
-        """Each gap, or the largest one of each cell in units of sizes."""
+        """Return each gap, or the largest one of each cell in units of sizes."""
         if self.by_size:
             return np.asarray(np.fmax.reduce(gaps.scaled, axis=1))
         return gaps.values.ravel()
@@ -398,7 +400,7 @@ class Compared:
         """
         null = drawn[:, 0]
         numbers = np.vstack([self(sample), drawn[~np.isnan(null)]])[:, 1:]
-        order = Order.of(numbers, self.unit)
+        order = Order.from_numbers(numbers, self.unit)
         return PermutationTestResult(
             value=observed,
             pvalue=order.pvalue,
@@ -410,7 +412,7 @@ class Compared:
         )
 
     def _table(self, sample: Sample, order: Order) -> pd.DataFrame:
-        """Table of pairs, those with the largest standardised gaps first."""
+        """Return the table of pairs, the largest standardised gap first."""
         tables, start = [], 0
         for part, gaps in enumerate(self._gaps(sample)):
             for cell, values in enumerate(gaps.values):
@@ -437,7 +439,7 @@ class Compared:
 
 
 def _names_of_pairs(part: Part, gaps: PairGaps) -> dict[str, pd.Series]:
-    """Labels of both groups of each pair, and names of their stratum and class."""
+    """Return labels of both groups, stratum and class of each pair."""
     labels = part.rows.labels
     none: list[Any] = [None] * len(gaps.first)
     others = none if gaps.second is None else [labels[i] for i in gaps.second]
@@ -448,7 +450,7 @@ def _names_of_pairs(part: Part, gaps: PairGaps) -> dict[str, pd.Series]:
 
 
 def _places(gaps: PairGaps) -> Floats:
-    """Score at which each pair of groups has its gap."""
+    """Return the score at which each pair of groups has its gap."""
     assert gaps.place is not None
     seconds = [None] * len(gaps.first) if gaps.second is None else gaps.second.tolist()
     pairs = zip(gaps.first.tolist(), seconds, strict=True)
@@ -472,7 +474,7 @@ class Order(NamedTuple):
     pvalue: float
 
     @classmethod
-    def of(cls, numbers: Floats, unit: float) -> Order:
+    def from_numbers(cls, numbers: Floats, unit: float) -> Order:
         """Order arrangements by their gaps, in rows; gaps may be undefined."""
         means, deviations = _moments(numbers)
         deviations[deviations <= _NO_DEVIATION * unit] = math.inf
@@ -493,7 +495,7 @@ class Order(NamedTuple):
         return np.asarray((gaps - self.means[here]) / self.deviations[here])
 
     def adjusted(self, standardised: Floats) -> Floats:
-        """P-values adjusted for all gaps: the share of arrangements with any as large.
+        """Return p-values adjusted for all gaps, by the largest of each draw.
 
         That of the largest gap is that of the test.
         """
@@ -505,7 +507,7 @@ class Order(NamedTuple):
 
 
 def _moments(numbers: Floats) -> tuple[Floats, Floats]:
-    """Mean and standard deviation of the numbers of each column that are defined."""
+    """Return mean and standard deviation of each column's defined numbers."""
     defined = ~np.isnan(numbers)
     n = defined.sum(axis=0)
     means = quotients(np.where(defined, numbers, 0).sum(axis=0), n, np.nan)
@@ -514,7 +516,7 @@ def _moments(numbers: Floats) -> tuple[Floats, Floats]:
 
 
 def _mean_of_defined(null: Floats) -> float:
-    """Mean of the values that are defined, nan without any."""
+    """Return the mean of the values that are defined, nan without any."""
     defined = null[~np.isnan(null)]
     return float(defined.mean()) if len(defined) else math.nan
 
@@ -536,12 +538,12 @@ def permuted_sample(sample: Sample, within: Any) -> tuple[Sample, list[Integers]
         return sample.dealt(parts)
     single = rows.cluster is None and len(sample.parts) == 1
     if single and tests_pairs(sample):
-        return sample.in_cells(parts)
+        return sample.count_in_cells(parts)
     return sample, parts
 
 
 def permuted_parts(within: Any, metric: Metric, rows: Rows) -> list[Integers]:
-    """Positions of the people of each part whose groups are permuted together."""
+    """Return positions of the people among whom groups are permuted."""
     people, strata = rows.people, []
     positions = people.that_count()
     if isinstance(within, str) and within == "auto":
@@ -576,7 +578,7 @@ def warn_of_errors(name: str) -> None:
 
 
 def score_cells(rows: Rows) -> Integers:
-    """Cells of rows with similar scores, as many as the root of their number.
+    """Return cells of rows with similar scores, as many as the root of their number.
 
     All groups count alike, so that cells are narrow where the scores of a small group
     are. Rows with equal scores are in one cell; rows without a group do not count.
@@ -662,7 +664,7 @@ def subtract_noise(sample: Sample, parts: list[Integers]) -> float:
 
 
 def _values(sample: Sample, pairs: list[tuple[int, int]]) -> Floats:
-    """Value of each pair of groups, or, without pairs, of all groups."""
+    """Return the value of each pair of groups, or, without pairs, of all groups."""
     if not pairs:
         return np.array([sample.value])
     rows, labels = sample.rows, sample.rows.labels

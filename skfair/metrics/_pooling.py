@@ -43,7 +43,7 @@ def pool_rates(
         sizes + sizes / sizes.sum()
     )
     logits = np.full(len(rates), logit(everyone))
-    effects = _Effects.of_columns(columns)
+    effects = _Effects.from_columns(columns)
     for _ in range(_MOST_STEPS):
         means = expit(logits)
         slopes = means * (1 - means)
@@ -68,7 +68,7 @@ class _Effects(NamedTuple):
     kinds: Integers
 
     @classmethod
-    def of_columns(cls, columns: Sequence[Integers]) -> _Effects:
+    def from_columns(cls, columns: Sequence[Integers]) -> _Effects:
         """Make the design of columns that differ between groups, if several do."""
         varied = [codes for codes in columns if len(np.unique(codes)) > 1]
         parts, kinds = [np.ones((len(columns[0]), 1))], []

@@ -30,7 +30,7 @@ from skfair._utils._validation import (
 from skfair._utils._warnings import warn_if_reordered, warn_user
 from skfair.groups import Codes
 from skfair.metrics._abcc import ABCC
-from skfair.metrics._as_metric import as_metric, plain_options
+from skfair.metrics._as_metric import as_metric, changed_options
 from skfair.metrics._inputs import rows_of_table
 from skfair.metrics._mcdp import MCDP
 from skfair.metrics._metric import Metric, undefined
@@ -82,7 +82,7 @@ def margins(
     confidence_level: float,
     generator: np.random.RandomState,
 ) -> Floats:
-    """How much the bounds of the measure may be too narrow, for each odds ratio.
+    """Return how much too narrow the bounds may be, for each odds ratio.
 
     Noise is as wide as Student's where a group has few rows. Of few kinds of rows, such
     as labels, it is also at least that of as many rows of each cell that are like
@@ -93,7 +93,7 @@ def margins(
     draws = np.random.Generator(bits)  # which draws normal numbers faster
     variances = [cells.squares]
     if len(cells.compared_within) <= _FEW_KINDS:
-        variances.append(_like_everyone(cells))
+        variances.append(_squares_of_mixture(cells))
     drawn = np.empty((len(odds_ratios), len(variances), _N_DRAWS))
     for start, (i, squares) in product(range(0, _N_DRAWS, step), enumerate(variances)):
         n_draws = min(step, _N_DRAWS - start)
@@ -107,14 +107,14 @@ def margins(
             of_ratio[i, start : start + n_draws] = np.max(largest, axis=0)
     quantiles = np.quantile(drawn, confidence_level, axis=2, method="higher")
     two_sided = (1 + confidence_level) / 2
-    freedom = max(_least_freedom(cells), 1.0)
+    freedom = max(_smallest_freedom(cells), 1.0)
     quantiles *= stdtrit(freedom, two_sided) / ndtri(two_sided)
     quantiles *= np.sqrt((freedom + 1) / freedom)
     return np.asarray(np.maximum(quantiles.max(axis=1), 0))
 
 
-def _least_freedom(cells: DenseCells) -> float:
-    """Degrees of freedom of the mean of the group whose rows are fewest, by Welch."""
+def _smallest_freedom(cells: DenseCells) -> float:
+    """Return Welch's degrees of freedom of the smallest group's mean."""
     masses, squares = (each.sum(axis=-1) for each in (cells.masses, cells.squares))
     counts = quotients(masses**2, squares)
     freedom = []
@@ -126,8 +126,8 @@ def _least_freedom(cells: DenseCells) -> float:
     return float(min(freedom)) - 1
 
 
-def _like_everyone(cells: DenseCells) -> Floats:
-    """Squared weights by kind, if the kinds of a part were those of everyone there."""
+def _squares_of_mixture(cells: DenseCells) -> Floats:
+    """Return squared weights by kind, if a part had everyone's kinds."""
     squares = np.zeros_like(cells.squares)
     everyone = cells.masses.sum(axis=(0, 1))
     for part in np.unique(cells.compared_within):
@@ -140,7 +140,7 @@ def _like_everyone(cells: DenseCells) -> Floats:
 def _largest_error(
     kind: Kind, errors: Rates, pair: Pair, widths: Any, generator: Any
 ) -> Floats:
-    """By how much the bounds of the measure of a gap are too narrow, for each draw."""
+    """Return how much too narrow the bounds of a gap are, for each draw."""
     low, up = errors.gap(pair)
     down = -low
     if kind == "mean":
@@ -155,7 +155,7 @@ def _largest_error(
 
 
 def _with_bridges(errors: Floats, generator: Any) -> Floats:
-    """Draw the largest error from each threshold to the next: that of a bridge."""
+    """Draw the largest error between thresholds as that of a Brownian bridge."""
     steps = np.diff(errors, axis=-1, append=0)
     variance = np.mean(steps**2, axis=0)
     logs = generator.standard_exponential(steps.shape, dtype=steps.dtype)
@@ -180,7 +180,7 @@ def _draw(
 def _noise_of_rates(
     rows: ProxyRows, cells: DenseCells, noise: Noise, odds_ratio: float
 ) -> Rates:
-    """Draw true bounds of the rates minus those found, and the noise of everyone's.
+    """Draw the noise of the bounds of rates, and of everyone's rates.
 
     Of lower bounds it is the least that it may be, of upper bounds the most. The shape
     is (n_groups, n_draws, n_points).
@@ -196,8 +196,8 @@ def _noise_of_rates(
     ]
     if pair:  # the first group has what the second has not
         inside, rest = (
-            [of_part - end for end in reversed(ends)]
-            for of_part, ends in zip(of_parts, errors[0], strict=True)
+            [noise_of_part - end for end in reversed(ends)]
+            for noise_of_part, ends in zip(of_parts, errors[0], strict=True)
         )
         errors.insert(0, (inside, rest))
     for group, (of_inside, of_rest) in enumerate(errors):
@@ -213,17 +213,17 @@ def _noise_of_rates(
 def _noise_of_ends(
     rows: ProxyRows, cells: DenseCells, noise: Noise, group: int, odds_ratio: float
 ) -> tuple[list[Floats], list[Floats]]:
-    """Noise of the least and the most of a group's mass, in numerator and rest."""
+    """Return the noise of the least and largest mass of a group."""
 
-    def of_part(part: int) -> list[Floats]:
+    def noise_of_part(part: int) -> list[Floats]:
         return [
             _noise_of_end(rows, cells, noise, group, part, odds_ratio, end)
             for end in (-1, 1)
         ]
 
-    inside = of_part(0)
+    inside = noise_of_part(0)
     if not (rows.fixed and cells.split is split_below):
-        return inside, of_part(1)
+        return inside, noise_of_part(1)
     # Each score is in the numerator or in the rest, and the group's mass is known.
     of_masses, *_ = noise
     mass = of_masses[:, 0] @ cells.probabilities[:, [group]].astype(_SHORT)
@@ -233,7 +233,7 @@ def _noise_of_ends(
 
 
 def _noise_of_ratio(x: Floats, y: Floats, of_x: Floats, of_y: Floats) -> Floats:
-    """Noise of x / (x + y) to first order."""
+    """Return the noise of x / (x + y) to first order."""
     total = x + y
     rate = np.divide(x, total, out=np.zeros_like(total), where=total > 0)
     scale = np.divide(1, total, out=np.zeros_like(total), where=total > 0)
@@ -250,7 +250,7 @@ def _noise_of_end(
     odds_ratio: float,
     end: int,
 ) -> Floats:
-    """Noise of the least (-1) or the most (1) of a group's mass in a part of the rows.
+    """Return the noise of the least (-1) or largest (1) mass of a group.
 
     Of each cell with a known share this is the smaller of two linear functions for the
     most, and the larger for the least. Where they are nearly equal, either may be the
@@ -318,7 +318,7 @@ def compare_known_rows(rows: ProxyRows) -> tuple[Bools, float]:
 
 
 def _parts_by_score(cells: Integers, scores: Floats) -> Integers:
-    """Quarter of its cell in which each score is."""
+    """Return the quarter of its cell in which each score is."""
     order = np.lexsort((scores, cells))
     sizes = np.bincount(cells)
     starts = np.cumsum(sizes) - sizes
@@ -330,7 +330,7 @@ def _parts_by_score(cells: Integers, scores: Floats) -> Integers:
 def _separation(
     rows: ProxyRows, cells: Integers, groups: Codes, parts: Integers, n_parts: int
 ) -> Floats:
-    """Least odds ratio between exact intervals of known shares and probabilities.
+    """Return the least odds ratio between known shares and probabilities.
 
     It is 1 where the interval holds the probability; all intervals hold together with
     the probability 0.95.
@@ -350,7 +350,7 @@ def _separation(
 
 
 def _odds(probability: Floats) -> Floats:
-    """Odds of a probability."""
+    """Return the odds of a probability."""
     return probability / (1 - probability)
 
 
@@ -603,11 +603,11 @@ def proxy_bounds(
     group_probabilities: Any = None,
     cells: Any = None,
     odds_ratio: float | ArrayLike = math.inf,
-    sensitive_features: Any = None,
+    sensitive_features: ArrayLike | None = None,
     missing: Missing = "proxy",
     confidence_level: float | None = None,
     sample_weight: ArrayLike | None = None,
-    random_state: Any = None,
+    random_state: int | np.random.RandomState | None = None,
 ) -> ProxyBoundsResult:
     """Bound a disparity between groups that are known with a probability only.
 
@@ -738,7 +738,7 @@ or dict, default=None
     if defined and confidence_level is not None:
         margin = margins(
             rows,
-            _at_points(cells_of_rows),
+            _masses_at_quantiles(cells_of_rows),
             ratios.tolist(),
             kind,
             pairs,
@@ -747,18 +747,18 @@ or dict, default=None
         )
         low, high = np.maximum(lower - margin, 0), np.minimum(upper + margin, 1)
 
-    def as_asked(ends: Floats) -> Any:
+    def unpack_single(ends: Floats) -> Any:
         """Return a number where one odds ratio was given."""
         return float(ends[0]) if np.ndim(odds_ratio) == 0 else ends
 
     return ProxyBoundsResult(
         metric=as_metric(metric).name,
-        odds_ratio=as_asked(ratios),
-        lower=as_asked(lower),
-        upper=as_asked(upper),
+        odds_ratio=unpack_single(ratios),
+        lower=unpack_single(lower),
+        upper=unpack_single(upper),
         estimate=estimate,
-        lower_confidence=None if confidence_level is None else as_asked(low),
-        upper_confidence=None if confidence_level is None else as_asked(high),
+        lower_confidence=None if confidence_level is None else unpack_single(low),
+        upper_confidence=None if confidence_level is None else unpack_single(high),
         confidence_level=confidence_level,
         shown_odds_ratio=_warn_if_refuted(rows),
         _rows=rows,
@@ -787,7 +787,7 @@ def _bounds(
     *,
     widened: bool = True,
 ) -> tuple[float, float]:
-    """Bounds of a metric, widened by what rounding may have taken from them."""
+    """Return bounds of a metric, widened by rounding."""
     rates = cells.rates(odds_ratio, widened=widened)
     lower, upper = measure(kind, rates, pairs, cells.widths)
     return min(lower, 1.0), min(upper, 1.0)
@@ -805,7 +805,7 @@ def _read(
             f"{metric!r}."
         )
     kind, known_options = _KNOWN[type(found)]
-    options = plain_options(found)
+    options = changed_options(found)
     for name, value in options.items():
         if name not in known_options:
             raise ValueError(
@@ -819,7 +819,7 @@ def _read(
         kinds = rows.lows.astype(np.intp)
         split = partial(_split_labels, n_classes, np.unique(kinds // n_classes))
         of_kinds = np.arange(n_classes**2) // n_classes
-        cells = DenseCells.of(rows, kinds, of_kinds, split)
+        cells = DenseCells.from_rows(rows, kinds, of_kinds, split)
     else:
         rows = _read_scores(y_true, y_score, options, kind, arguments)
         cells = ScoreCells(rows)
@@ -834,7 +834,7 @@ def _read_scores(
     kind: Kind,
     arguments: dict[str, Any],
 ) -> ProxyRows:
-    """Rows with a score each, or of decisions with 0 and 1."""
+    """Return the rows with a score each, or of decisions with 0 and 1."""
     if kind == "mean":
         options = {"threshold": None, "pos_label": None, **options}
         read: Any = partial(parity_outcomes, **options)
@@ -855,7 +855,7 @@ def _read_scores(
 def _table_in_place(
     y_true: Any, y_score: Any, arguments: dict[str, Any]
 ) -> tuple[Rows | None, dict[str, Any]]:
-    """Return the table in place of rows, if it is one, and the other arguments."""
+    """Return the table that stands for rows, and the other arguments."""
     by_row = ("cells", "sensitive_features", "sample_weight")
     columns = {name: arguments[name] for name in by_row}
     table = rows_of_table(y_score, y_true=y_true, **columns)
@@ -868,7 +868,7 @@ def _table_in_place(
 def _label_pairs_by_cell(
     y_true: Any, y_pred: Any, arguments: dict[str, Any]
 ) -> tuple[ProxyRows, int]:
-    """Rows whose value is the position of true and predicted label, and the classes."""
+    """Return rows by cell with the pair of true and predicted label."""
     table, arguments = _table_in_place(y_true, y_pred, arguments)
     if table is not None:
         kinds, classes = encode_label_pairs(table.y_true, table.y_pred)
@@ -881,7 +881,7 @@ def _label_pairs_by_cell(
 def _split_labels(
     n_classes: int, true: Integers, masses: Floats
 ) -> tuple[Floats, Floats]:
-    """Masses of each true and predicted class, and of others of that true class.
+    """Return masses of each true and predicted class, and of others of that true class.
 
     Of two predicted classes the second one stands for both.
     """
@@ -893,7 +893,7 @@ def _split_labels(
 
 
 def _warn_if_undefined(rows: ProxyRows) -> bool:
-    """Whether fewer than two groups have rows; if so, the user is warned."""
+    """Warn if fewer than two groups have rows, and return whether that is so."""
     masses = rows.masses_of_groups()
     absent = [label for label, m in zip(rows.labels, masses, strict=True) if m <= 0]
     reason = None
@@ -920,8 +920,8 @@ def _warn_if_refuted(rows: ProxyRows) -> float:
     return odds_ratio
 
 
-def _at_points(cells: ScoreCells | DenseCells) -> DenseCells:
-    """Masses of cells at quantiles of the scores, if there are more scores.
+def _masses_at_quantiles(cells: ScoreCells | DenseCells) -> DenseCells:
+    """Return the masses of cells at quantiles of the scores, if there are more scores.
 
     All scores of an entry lie on the same side of each of these thresholds.
     """
@@ -937,4 +937,4 @@ def _at_points(cells: ScoreCells | DenseCells) -> DenseCells:
     kinds = np.searchsorted(thresholds, rows.highs)
     widths = np.append(np.diff(thresholds), 0.0)
     together = np.zeros(len(thresholds), dtype=np.intp)
-    return DenseCells.of(rows, kinds, together, split_below, widths)
+    return DenseCells.from_rows(rows, kinds, together, split_below, widths)

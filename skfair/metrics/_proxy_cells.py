@@ -30,8 +30,8 @@ from skfair.groups import (
     encode_column,
     encode_groups,
     intersect,
-    plain_label,
     positions_in,
+    python_label,
     sort_labels,
 )
 from skfair.metrics._pairs import Pair
@@ -73,7 +73,7 @@ class ProxyRows:
         return len(self.probabilities)
 
     def masses_of_groups(self) -> Floats:
-        """Mass of each group, if the probabilities are shares."""
+        """Return the mass of each group, if the probabilities are shares."""
         unknown, has_group = self.groups < 0, self.groups >= 0
         n_groups = len(self.labels)
         of_cells = np.bincount(self.cells[unknown], self.weights[unknown], self.n_cells)
@@ -86,7 +86,7 @@ def rows_by_cell(
     *,
     group_probabilities: Any,
     cells: Any,
-    sensitive_features: Any,
+    sensitive_features: ArrayLike | None,
     missing: Missing,
     sample_weight: ArrayLike | None,
 ) -> ProxyRows:
@@ -108,7 +108,7 @@ def rows_by_cell(
     else:
         table, labels, groups = _read_probabilities(group_probabilities, groups, labels)
         if isinstance(group_probabilities, Mapping):
-            table = _by_label(
+            table = _align_by_label(
                 "group_probabilities", group_probabilities, table, cell_labels, cells
             )
         else:
@@ -154,7 +154,7 @@ def table_by_cell(
     labels, codes = table.labels, table.groups.codes
     nobody = np.full(0, -1)
     probabilities, names, _ = _read_probabilities(group_probabilities, nobody, ())
-    probabilities = _by_label(
+    probabilities = _align_by_label(
         "group_probabilities", group_probabilities, probabilities, labels, labels
     )
     _check_not_alone(table.counts)
@@ -166,7 +166,7 @@ def table_by_cell(
 
 
 def _encode_cells(cells: Any, n_rows: int) -> tuple[Codes, Labels]:
-    """Position of each row's cell in the labels; a single cell where none are given."""
+    """Return the position of each row's cell among the labels of cells."""
     if cells is None:
         return np.zeros(n_rows, dtype=np.int8), ("all rows",)
     names, columns = columns_of(cells, "cells")
@@ -179,8 +179,10 @@ def _encode_cells(cells: Any, n_rows: int) -> tuple[Codes, Labels]:
     return codes, labels
 
 
-def _encode_known(sensitive_features: Any, n_rows: int) -> tuple[Codes, Labels]:
-    """Position of each row's group in the labels, -1 where it is not known."""
+def _encode_known(
+    sensitive_features: ArrayLike | None, n_rows: int
+) -> tuple[Codes, Labels]:
+    """Return position of each row's group in the labels, -1 where it is not known."""
     if sensitive_features is None:
         return np.full(n_rows, -1, dtype=np.int8), ()
     groups = encode_groups(sensitive_features, missing="drop")
@@ -191,7 +193,7 @@ def _encode_known(sensitive_features: Any, n_rows: int) -> tuple[Codes, Labels]:
 def _shares_of_known(
     codes: Codes, groups: Codes, weights: Any, cell_labels: Labels, labels: Labels
 ) -> Floats:
-    """Shares of the groups among the known rows of each cell."""
+    """Return the shares of the groups among the known rows of each cell."""
     shape = len(cell_labels), len(labels)
     at, has_group = codes.astype(np.intp) * shape[1] + groups, groups >= 0
     sums = np.bincount(at[has_group], weights[has_group], shape[0] * shape[1]).reshape(
@@ -209,7 +211,7 @@ def _shares_of_known(
 def _read_probabilities(
     group_probabilities: Any, groups: Codes, labels: Labels
 ) -> tuple[Floats, Labels, Codes]:
-    """Probabilities by row or cell and group, labels, and known groups among these."""
+    """Return group probabilities by row or cell, their labels, known groups."""
     names, columns = _columns_of_probabilities(group_probabilities)
     try:
         table = np.column_stack([np.asarray(c, dtype=float) for c in columns])
@@ -245,21 +247,21 @@ def _read_probabilities(
 
 
 def _columns_of_probabilities(group_probabilities: Any) -> tuple[list[Any], list[Any]]:
-    """Names and columns of probabilities; a mapping has a row for each of its cells."""
+    """Return names and columns of the group probabilities."""
     if not isinstance(group_probabilities, Mapping):
         return columns_of(group_probabilities, "group_probabilities")
     values = list(group_probabilities.values())
     if values and all(isinstance(value, Mapping) for value in values):
         names = sort_labels({label for value in values for label in value})
         columns = [[value.get(name, 0.0) for value in values] for name in names]
-        return [plain_label(name) for name in names], columns
+        return [python_label(name) for name in names], columns
     array = as_array(values, "group_probabilities")
     columns = list(np.atleast_2d(array.T))
     return [None] * len(columns), columns
 
 
 def _two_labels(name: str | None, labels: Labels) -> Labels:
-    """Labels of the two groups of a single column: of the other, and of its own."""
+    """Return the labels of the two groups of a single column."""
     own: Hashable = 1 if name is None else name
     if not labels:
         return (0, 1) if name is None else (f"not {name}", name)
@@ -273,13 +275,13 @@ def _two_labels(name: str | None, labels: Labels) -> Labels:
     return (others[0] if others else f"not {own}", own)
 
 
-def _by_label(
+def _align_by_label(
     name: str, by_label: Mapping[Any, Any], table: Any, cell_labels: Labels, cells: Any
 ) -> Any:
-    """Rows of a table that belong to the cells, by their labels."""
+    """Return the rows of a table that belong to the cells, by their labels."""
     if cells is None:
         raise ValueError(f"cells must say which rows {name} are of, got None.")
-    position = {plain_label(label): i for i, label in enumerate(by_label)}
+    position = {python_label(label): i for i, label in enumerate(by_label)}
     lacking = [repr(label) for label in cell_labels if label not in position]
     if lacking:
         raise ValueError(
@@ -290,7 +292,7 @@ def _by_label(
 
 
 def _bins_of(table: Floats) -> tuple[Codes, Labels]:
-    """Cells of rows with like probabilities, from the least of the last group on.
+    """Return cells of rows with like probabilities.
 
     Each distinct row of probabilities is a cell where there are at most `N_BINS` of
     them. Otherwise rows are split by quantiles of the probability: with two groups of
@@ -314,7 +316,7 @@ def _bins_of(table: Floats) -> tuple[Codes, Labels]:
 
 
 def _means(table: Floats, codes: Codes, weights: Any, n_cells: int) -> Floats:
-    """Mean probabilities of the rows of each cell."""
+    """Return the mean probabilities of the rows of each cell."""
     sums = [np.bincount(codes, weights * column, n_cells) for column in table.T]
     totals = np.bincount(codes, weights, n_cells)
     means = np.column_stack(sums) / np.maximum(totals, np.finfo(float).tiny)[:, None]
@@ -326,7 +328,7 @@ def _means(table: Floats, codes: Codes, weights: Any, n_cells: int) -> Floats:
 
 
 def _check_not_alone(sizes: Integers) -> None:
-    """Raise where most rows are the only one of their cell, warn where many are."""
+    """Raise where most rows are alone in their cell, warn where many are."""
     alone, n_rows = int(np.count_nonzero(sizes == 1)), int(sizes.sum())
     if alone <= _FEW * n_rows:
         return
@@ -360,7 +362,7 @@ class Rates(NamedTuple):
     everyone: tuple[Floats, Floats]
 
     def gap(self, pair: Pair) -> tuple[Floats, Floats]:
-        """Bounds of the rate of one group minus that of another, or of everyone."""
+        """Return bounds of the difference of two groups' rates."""
         first, second = pair
         if second is None:
             low, high = self.everyone
@@ -372,7 +374,7 @@ class Rates(NamedTuple):
 def measure(
     kind: Kind, rates: Rates, pairs: Sequence[Pair], widths: Floats | None
 ) -> tuple[float, float]:
-    """Bounds of the largest measure of a gap between the groups."""
+    """Return the bounds of the largest measure of a gap between the groups."""
     bounds = [_measure_gap(kind, *rates.gap(pair), widths) for pair in pairs]
     lower, upper = np.max(bounds, axis=0)
     return float(lower), float(upper)
@@ -381,7 +383,7 @@ def measure(
 def _measure_gap(
     kind: Kind, low: Floats, high: Floats, widths: Any
 ) -> tuple[float, float]:
-    """Bounds of the measure of one gap that lies between `low` and `high`."""
+    """Return bounds of the measure of one gap that lies between `low` and `high`."""
     if kind == "mean":
         low, high = (running_sums(widths * end)[-1:] for end in (low, high))
     if kind == "area":
@@ -392,7 +394,7 @@ def _measure_gap(
 
 
 def odds_limits(probabilities: Floats, odds_ratio: float) -> tuple[Floats, Floats]:
-    """Least and largest probability whose odds differ by at most this factor."""
+    """Return least and largest probability whose odds differ by at most this factor."""
     q = probabilities
     with np.errstate(divide="ignore", invalid="ignore"):
         low = np.where(q < 1, q / (q + odds_ratio * (1 - q)), 1.0)
@@ -401,7 +403,7 @@ def odds_limits(probabilities: Floats, odds_ratio: float) -> tuple[Floats, Float
 
 
 def running_sums(values: NDArray[Any]) -> Floats:
-    """Cumulative sums of values, of sums of blocks, of sums of blocks of blocks."""
+    """Return cumulative sums, added in blocks to keep rounding small."""
     n = len(values)
     if n <= _BLOCK:
         return np.cumsum(values, dtype=float)
@@ -413,13 +415,13 @@ def running_sums(values: NDArray[Any]) -> Floats:
 
 
 def rounding_of_sums(n: int) -> float:
-    """Bound of the relative rounding of `running_sums` of products."""
+    """Return the bound of the relative rounding of `running_sums` of products."""
     levels = max(1, math.ceil(math.log(n + 1, _BLOCK)))
     return 4 * (levels * _BLOCK + 8) * _EPS
 
 
 class _Steps:
-    """Entries in the order of one of their values, and sums at thresholds."""
+    """Entries in the order of their values, with sums at thresholds."""
 
     def __init__(self, rows: ProxyRows, values: Floats, thresholds: Floats | None):
         order = np.argsort(values)
@@ -434,9 +436,12 @@ class _Steps:
         weights, groups = rows.weights[order], rows.groups[order]
         self.masses = np.where(groups < 0, weights, 0).astype(float)
         self.known_masses = np.stack(
-            [self.at_ends(weights * (groups == g)) for g in range(len(rows.labels))]
+            [
+                self.sum_to_thresholds(weights * (groups == g))
+                for g in range(len(rows.labels))
+            ]
         )
-        self.everyone = self.at_ends(weights)
+        self.everyone = self.sum_to_thresholds(weights)
         in_cells = np.argsort(self.cells, kind="stable")
         sums = np.append(0.0, running_sums(self.masses[in_cells]))
         sizes = np.bincount(self.cells, minlength=rows.n_cells)
@@ -446,12 +451,12 @@ class _Steps:
         self.sums_in_cell = np.empty(len(order))
         self.sums_in_cell[in_cells] = sums[1:] - np.repeat(starts, sizes)
 
-    def at_ends(self, values: NDArray[Any]) -> Floats:
+    def sum_to_thresholds(self, values: NDArray[Any]) -> Floats:
         """Sum the values up to each threshold."""
         return np.append(0.0, running_sums(values))[self.ends]
 
     def largest(self, q: Floats, low: Floats, high: Floats) -> Floats:
-        """Most of a group's mass that can lie below each threshold.
+        """Return most of a group's mass that can lie below each threshold.
 
         The cells have the shares `q` of the group. It fills each cell from below with
         the share `high` until only `low` is left for the rest.
@@ -459,25 +464,27 @@ class _Steps:
         return self._filled(q - low, high, low)
 
     def least(self, q: Floats, low: Floats, high: Floats) -> Floats:
-        """Least of a group's mass that can lie below each threshold."""
+        """Return the least of a group's mass that can lie below each threshold."""
         return self._filled(high - q, low, high)
 
     def rate(
         self, group: int, of_below: Floats, of_above: Floats, empty: float
     ) -> Floats:
-        """Share of a group that lies below each threshold.
+        """Return the share of a group that lies below each threshold.
 
         The shares of the group in the cells are given for rows below the threshold, and
         for those above it.
         """
         known_mass = self.known_masses[group]
-        below = known_mass + self.at_ends(self.masses * of_below.take(self.cells))
-        sums = self.at_ends(self.masses * of_above.take(self.cells))
+        below = known_mass + self.sum_to_thresholds(
+            self.masses * of_below.take(self.cells)
+        )
+        sums = self.sum_to_thresholds(self.masses * of_above.take(self.cells))
         total = below + np.maximum(known_mass[-1] - known_mass + sums[-1] - sums, 0)
         return quotients(below, total, empty)
 
     def _filled(self, part: Floats, first: Floats, then: Floats) -> Floats:
-        """Fill a part of each cell from below by the share `first`, else by `then`."""
+        """Fill a part of each cell from below at one rate, the rest at another."""
         slopes = then - first
         cut = self.totals * np.divide(
             part, abs(slopes), out=np.ones_like(part), where=slopes != 0
@@ -486,7 +493,7 @@ class _Steps:
         np.clip(beyond, 0, self.masses, out=beyond)
         beyond *= slopes.take(self.cells)
         beyond += self.masses * first.take(self.cells)
-        return self.at_ends(beyond)
+        return self.sum_to_thresholds(beyond)
 
 
 @dataclass(frozen=True, eq=False)
@@ -526,7 +533,7 @@ class ScoreCells:
         return np.asarray(late.known_masses[:, -1] + unknown)
 
     def rates(self, odds_ratio: float, *, widened: bool) -> Rates:
-        """Bounds of the groups' cumulative distributions at the thresholds."""
+        """Return bounds of the groups' cumulative distributions at the thresholds."""
         late, early = self.steps
         n_groups, fixed = len(self.rows.labels), self.rows.fixed
         pair = fixed and n_groups == 2 and late is early
@@ -547,7 +554,7 @@ class ScoreCells:
         )
 
     def _fixed_rates(self, group: int, odds_ratio: float) -> tuple[Floats, Floats]:
-        """Bounds for one group, whose shares of the cells are known."""
+        """Return the bounds for one group, whose shares of the cells are known."""
         late, early = self.steps
         q, mass = self.rows.probabilities[:, group], self.group_masses[group]
         limits = odds_limits(q, odds_ratio)
@@ -556,20 +563,20 @@ class ScoreCells:
         return low, high
 
     def _complement(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-        """Bounds for the first of two groups, from those for the second."""
+        """Return the bounds for the first of two groups, from those for the second."""
         first, second = self.group_masses
         everyone, ratio = self.steps[0].everyone / first, second / first
         return everyone - ratio * high, everyone - ratio * low
 
     def _free_rates(self, group: int, odds_ratio: float) -> tuple[Floats, Floats]:
-        """Bounds for one group, whose shares of the cells are not known."""
+        """Return the bounds for one group, whose shares of the cells are not known."""
         late, early = self.steps
         limits = odds_limits(self.rows.probabilities[:, group], odds_ratio)
         low = late.rate(group, *limits, empty=0.0)
         return low, early.rate(group, *limits[::-1], empty=1.0)
 
     def _rounding(self, odds_ratio: float) -> Floats:
-        """Bound of the rounding of the rates of each group."""
+        """Return the bound of the rounding of the rates of each group."""
         late = self.steps[0]
         if self.rows.fixed:
             masses = self.group_masses
@@ -586,7 +593,7 @@ Split = Callable[[Floats], tuple[Floats, Floats]]
 
 
 def split_below(masses: Floats) -> tuple[Floats, Floats]:
-    """Mass at or below each value, and above it."""
+    """Return the mass at or below each value, and above it."""
     below = np.cumsum(masses, axis=-1)
     return below, below[..., -1:] - below
 
@@ -611,7 +618,7 @@ class DenseCells:
     widths: Floats | None = None
 
     @classmethod
-    def of(
+    def from_rows(
         cls,
         rows: ProxyRows,
         kinds: Integers,
@@ -646,7 +653,7 @@ class DenseCells:
     def ends(
         self, group: int, part: Floats, odds_ratio: float
     ) -> tuple[Floats, Floats]:
-        """Least and most of a group's mass in a part of the rows at each point."""
+        """Return the least and largest mass of a group at each point."""
         q = self.probabilities[:, [group]]
         low, high = odds_limits(q, odds_ratio)
         inside, total = part[0], self.masses[0].sum(axis=-1, keepdims=True)
@@ -658,7 +665,7 @@ class DenseCells:
         return mass + least.sum(axis=0), mass + most.sum(axis=0)
 
     def rates(self, odds_ratio: float, *, widened: bool) -> Rates:
-        """Bounds of the rate of the numerator in each group, at each point."""
+        """Return bounds of the rate of the numerator in each group, at each point."""
         bounds = []
         for group in range(self.probabilities.shape[1]):
             (x_low, x_high), (y_low, y_high) = (

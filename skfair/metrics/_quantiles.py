@@ -57,7 +57,7 @@ _MANY = 1e12
 
 
 def supremum_quantile(level: float, *, sides: int = 2) -> float:
-    """Supremum of the noise of a CDF of one row that is exceeded with this probability.
+    """Return the quantile of the supremum of the noise of a CDF of one row.
 
     It is divided by the square root of the number of rows, by the inequality of
     Dvoretzky, Kiefer, Wolfowitz and Massart. The same number bounds a Brownian bridge
@@ -67,7 +67,7 @@ def supremum_quantile(level: float, *, sides: int = 2) -> float:
 
 
 class Observed(NamedTuple):
-    """Statistic of a metric, and what its noise depends on."""
+    """Table of a metric, with the numbers that its noise depends on."""
 
     statistic: Any
     #: Numbers of rows that each distribution, mean or rate comes from; with weights,
@@ -78,12 +78,12 @@ class Observed(NamedTuple):
 
 
 def shares_of_groups(statistic: Any) -> Floats:
-    """Share of each group in the total weight of a statistic."""
+    """Return the share of each group in the total weight of a statistic."""
     return np.asarray(statistic.totals / statistic.totals.sum())
 
 
 def mean_moments(statistic: Distributions) -> tuple[Floats, Floats]:
-    """Mean and mean square of the scores of each group."""
+    """Return the mean and mean square of the scores of each group."""
     products = statistic.weights * statistic.scores
     first, second = (
         np.bincount(statistic.codes, values, statistic.n_groups) / statistic.totals
@@ -122,8 +122,8 @@ class Comparisons(NamedTuple):
     # Warning to the user who asks for the value; "" if there is none.
     message: str = ""
 
-    def in_unit(self, unit: float) -> Comparisons:
-        """Comparisons of numbers that were divided by a unit."""
+    def scale_to_unit(self, unit: float) -> Comparisons:
+        """Return the comparisons of numbers that were divided by a unit."""
         return self._replace(
             value=self.value * unit,
             low=lambda level: self.low(level) * unit,
@@ -141,7 +141,7 @@ def with_values(
     above: Quantiles,
     below: Quantiles,
 ) -> Comparisons:
-    """Comparisons whose values are all known."""
+    """Return the comparisons whose values are all known."""
     return Comparisons(
         value,
         values.size,
@@ -151,7 +151,7 @@ def with_values(
 
 
 def differences(by_group: Floats, shares: Any, multigroup: Multigroup) -> Floats:
-    """Difference of two groups, or of a group and everyone, in each comparison."""
+    """Return the difference of the two values in each comparison."""
     first, second = compared_groups(len(by_group), multigroup)
     if second is not None:
         return np.asarray(by_group[first] - by_group[second])
@@ -160,7 +160,7 @@ def differences(by_group: Floats, shares: Any, multigroup: Multigroup) -> Floats
 
 
 def _aligned(shares: Any, by_group: Floats) -> Any:
-    """Give the shares of groups the dimensions of what they are multiplied with."""
+    """Add axes to shares of groups, to multiply them with an array."""
     n_more = by_group.ndim - np.ndim(shares)
     return np.reshape(shares, (*np.shape(shares), *[1] * n_more))
 
@@ -189,14 +189,14 @@ def contrast(
 
 
 def normal(deviations: Floats) -> Quantiles:
-    """Quantiles of normal noise."""
+    """Return the quantiles of normal noise."""
     return lambda level: -ndtri(level) * deviations
 
 
 def normal_at_one_score(
     sizes: Floats, shares: Any, multigroup: Multigroup
 ) -> Quantiles:
-    """Quantiles of the noise of CDFs at one score, where each may be one half.
+    """Return quantiles of the noise of CDFs at one score, where each may be one half.
 
     Counts are whole numbers: half a row of each group is added.
     """
@@ -206,7 +206,7 @@ def normal_at_one_score(
 
 
 def supremum(scale: Floats, sides: int) -> Quantiles:
-    """Quantiles of the supremum of a Brownian bridge, or of its absolute value."""
+    """Return quantiles of the supremum of a Brownian bridge."""
     return lambda level: supremum_quantile(level, sides=sides) * scale
 
 
@@ -218,7 +218,7 @@ def plus(means: Floats, quantiles: Quantiles) -> Quantiles:
 def student(
     first: Floats, second: Floats, sizes: Floats, shares: Any, multigroup: Multigroup
 ) -> Quantiles:
-    """Quantiles of Welch's t for means with known mean squares."""
+    """Return the quantiles of Welch's t for means with known mean squares."""
     spread = variances_of_means(first, second, sizes)
     noise = contrast(spread, shares, multigroup)
     doubt = contrast(spread**2 / (sizes + 1), shares, multigroup, power=4)
@@ -235,7 +235,7 @@ def student(
 
 
 def variances_of_means(first: Floats, second: Floats, sizes: Floats) -> Floats:
-    """Variances of means, from the mean values and the mean squares.
+    """Return the variances of means, from the mean values and the mean squares.
 
     Two rows, 0 and 1, are added to each group, as Agresti and Caffo do for rates:
     groups whose rows all agree would have no noise.
@@ -245,7 +245,7 @@ def variances_of_means(first: Floats, second: Floats, sizes: Floats) -> Floats:
 
 
 def exact_distance(rates: Floats, sizes: Floats, level: float) -> Floats:
-    """Distance from rates to their upper bounds of Clopper and Pearson."""
+    """Return the distance from rates to their upper bounds of Clopper and Pearson."""
     _, bounds = clopper_pearson(sizes * rates, sizes, level)
     return np.maximum(bounds - rates, 0)
 
@@ -253,7 +253,7 @@ def exact_distance(rates: Floats, sizes: Floats, level: float) -> Floats:
 def noise_of_means(
     moments: tuple[Floats, Floats], sizes: Floats, shares: Any, multigroup: Multigroup
 ) -> tuple[Quantiles, Quantiles]:
-    """Quantiles of noise that takes a difference of means nearer to 0, and further.
+    """Return noise quantiles of a difference of means, in both directions.
 
     Rates near 0 or 1 vary more the further they are from there, and those of few rows
     jump: the distances to exact bounds of each mean are added as standard deviations
@@ -285,8 +285,8 @@ def noise_of_means(
     return nearer, further
 
 
-def of_either_sign(further: Quantiles, values: Floats) -> Quantiles:
-    """Quantiles of noise that takes values further from 0, the other sign included.
+def combine_signs(further: Quantiles, values: Floats) -> Quantiles:
+    """Return quantiles of noise away from 0, whichever sign the value has.
 
     Where a value is large, noise of the other sign hardly ever reaches it, and needs a
     small part of the level only.
@@ -305,7 +305,7 @@ def of_either_sign(further: Quantiles, values: Floats) -> Quantiles:
 def distribution_free(
     sizes: Floats, shares: Any, multigroup: Multigroup, method: Method
 ) -> tuple[Quantiles, Quantiles]:
-    """Bounds for any distribution: of the noise of one mean, and of a whole CDF.
+    """Bound the noise of a mean, and of a whole CDF, for any distribution.
 
     Hoeffding's and Massart's for one look; for all looks at growing data the noise of
     two means by the reversed e-process of their difference, that of two CDFs by the
@@ -343,7 +343,7 @@ Variances = tuple[float, float]
 
 
 def pairs_of_variances(sizes: Floats) -> list[Variances]:
-    """Inverse effective numbers of rows of each pair of groups."""
+    """Return the inverse effective numbers of rows of each pair of groups."""
     return list(combinations((1 / sizes).tolist(), 2))
 
 
@@ -352,7 +352,7 @@ def once_per_size(
     level: float,
     variances: Sequence[Variances],
 ) -> Callable[[int, float], float]:
-    """End of the value of the i-th pair, where it may be the largest.
+    """Return the end of a value for each pair of group sizes.
 
     Ends grow with the value, so that of pairs of groups of the same sizes only that of
     the largest value is needed.
@@ -369,7 +369,7 @@ def once_per_size(
 
 
 def low_end(value: float, level: float, variances: Variances) -> float:
-    """Gap below which the true largest gap lies with at most this probability.
+    """Return the lower end of the true largest gap.
 
     The noise of either sign may exceed it. Gaps of both signs add up to at most 1.
     """
@@ -387,7 +387,7 @@ def low_end(value: float, level: float, variances: Variances) -> float:
 
 
 def high_end(value: float, level: float, variances: Variances) -> float:
-    """Gap above which a true gap in a window lies with at most this probability."""
+    """Return the upper end of the true gap in a window."""
 
     def excess(gap: float) -> float:
         return level - flat_tail(gap - value, gap, variances, n_added=1)
@@ -396,7 +396,7 @@ def high_end(value: float, level: float, variances: Variances) -> float:
 
 
 def high_end_at_one_score(value: Any, level: float, variances: Any) -> Any:
-    """Gaps above which true gaps at one score lie with at most this probability.
+    """Return the upper ends of true gaps at one score.
 
     The variance of a difference D of proportions is largest where both are as far from
     one half as their numbers of rows tell. Counts are whole numbers: half a row of each
@@ -421,7 +421,7 @@ def _root(excess: Callable[[float], float], low: float, high: float) -> float:
 def flat_tail(
     excess: float, gap: float, variances: Variances, n_added: int = 0
 ) -> float:
-    """Probability that noise exceeds a number where the gap is the same throughout.
+    """Return the probability that noise of a constant gap exceeds a number.
 
     The noise at both ends, where only one of the CDFs has any, is independent; between
     them it is a Brownian bridge, which exceeds a number above its ends with the
@@ -475,7 +475,7 @@ def compare_means(
         return Comparisons(value, values.size, *ends)
     if method == "band":
         above, further = noise_of_means(moments, sizes, shares, multigroup)
-        return with_values(value, values, above, of_either_sign(further, values))
+        return with_values(value, values, above, combine_signs(further, values))
     above, _ = distribution_free(sizes, shares, multigroup, method)
     # The noise has either sign.
     return with_values(value, values, above, lambda level: above(level / 2))

@@ -23,7 +23,7 @@ def wilson_interval(
 
 
 def clopper_pearson(hits: Floats, sizes: Floats, tail: float) -> tuple[Floats, Floats]:
-    """Exact interval of each rate; each end is wrong with probability `tail`.
+    """Return exact interval of each rate; each end is wrong with probability `tail`.
 
     It is [0, 1] where a size is 0.
     """
@@ -37,7 +37,7 @@ def clopper_pearson(hits: Floats, sizes: Floats, tail: float) -> tuple[Floats, F
 def ratio_ends(
     rates: Floats, sizes: Floats, low_tail: float, high_tail: float
 ) -> tuple[Floats, Floats]:
-    """Lower and upper end of the ratio of each rate to each, that to itself is 1."""
+    """Return the ends of the ratio of each rate to each other rate."""
     hits = rates * sizes
     lower, _ = ratio_bounds(rates, *clopper_pearson(hits, sizes, low_tail))
     _, upper = ratio_bounds(rates, *clopper_pearson(hits, sizes, high_tail))
@@ -47,7 +47,7 @@ def ratio_ends(
 
 
 def ratio_bounds(rates: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-    """Interval of the ratio of each rate (row) to each (column), from theirs.
+    """Return the interval of the ratio of each rate to each, from their own.
 
     Newcombe's equations, the lower end multiplied out so that nothing cancels.
     """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
@@ -17,7 +18,6 @@ from skfair._utils._validation import (
     LARGEST_NUMBER,
     AnyScale,
     as_array,
-    check_choice,
     check_numbers,
     check_real,
     check_scores,
@@ -59,7 +59,7 @@ from skfair.statistics._labels import (
 
 
 def bound_difference(least: Gap, largest: Gap) -> tuple[float, float]:
-    """Bound the difference of mean scores, which is the integral of that of CDFs."""
+    """Bound the difference of mean scores by the integral of CDF bounds."""
     lengths = np.diff(least.scores)
     low, high = (
         float(gap.signed[:-1] / gap.scale @ lengths) for gap in (least, largest)
@@ -68,7 +68,7 @@ def bound_difference(least: Gap, largest: Gap) -> tuple[float, float]:
 
 
 def mean_numbers(rows: Rows) -> tuple[Numbers, float]:
-    """Mean of the numbers of each group, less that of one row, which is returned, too.
+    """Return the mean number of each group, and the number of one row.
 
     Sums of large numbers would lose what differs.
     """
@@ -98,10 +98,10 @@ class DifferenceOfNumbers(MetricOfPairs):
 
     @abstractmethod
     def numbers(self, statistic: Any) -> Numbers:
-        """Numbers of groups in each cell, everyone's, sizes, and names of cells."""
+        """Return the number of each group in each cell, with sizes and names."""
 
     def difference(self, ours: Floats, theirs: Any) -> Floats:
-        """Difference of two numbers, whose size is the gap."""
+        """Return the difference of two numbers, whose size is the gap."""
         return np.asarray(ours - theirs)
 
     def gaps(self, statistic: Any) -> PairGaps:
@@ -123,26 +123,26 @@ class DifferenceOfMeans(DifferenceOfNumbers):
     bounded = True
 
     @property
-    def of_numbers(self) -> bool:
+    def compares_numbers(self) -> bool:
         """Whether means are those of any finite numbers, not of values in [0, 1]."""
         return False
 
     def numbers(self, statistic: Any) -> Numbers:
-        """Numbers of groups in each cell, everyone's, sizes, and names of cells."""
-        if self.of_numbers:
+        """Return the mean of each group in each cell, with sizes and names."""
+        if self.compares_numbers:
             return mean_numbers(statistic)[0]
         return mean_outcomes(statistic)
 
     def locate(self, statistic: Any) -> Located:
         """Find the largest gap, between which groups it is, and where."""
-        if self.of_numbers:
+        if self.compares_numbers:
             return locate_means(statistic, self.multigroup)
         return locate_outcomes(statistic, multigroup=self.multigroup)
 
     def noise(self, observed: Observed, method: Method) -> Comparisons:
         """Bound the noise of each difference of means."""
         rows, sizes, squares = observed
-        if self.of_numbers:
+        if self.compares_numbers:
             squares = replace(rows, y_pred=rows.y_pred**2).means
         moments = rows.means, rows.means if squares is None else squares
         value, shares = self.value(rows), shares_of_groups(rows)
@@ -169,15 +169,15 @@ class DemographicParity(DifferenceOfMeans):
     name = "demographic_parity_difference"
     takes_classes = True
     bounded_by_bins = True
+    choices = DifferenceOfMeans.choices | {"scale": ("probability", "real")}
 
     threshold: float | None = None
-    pos_label: Any = None
+    pos_label: Hashable = None
     scale: Literal["probability", "real"] = "probability"
 
     def __post_init__(self) -> None:
         """Check the options, which are checked nowhere else."""
         super().__post_init__()
-        check_choice("scale", self.scale, ("probability", "real"))
         other = "a threshold of scores" if self.scale != "real" else "scale='real'"
         if self.pos_label is not None and (
             self.threshold is not None or self.scale == "real"
@@ -190,14 +190,14 @@ class DemographicParity(DifferenceOfMeans):
             check_real("threshold", self.threshold, *ends, alternative="None or ")
 
     @property
-    def of_numbers(self) -> bool:
+    def compares_numbers(self) -> bool:
         """Whether means of numbers in a unit are compared."""
         return self.scale == "real" and self.threshold is None
 
     def check(self, rows: Rows) -> Rows:
         """Check scores or decisions, and return them as numbers."""
         check_y_true(rows.y_true, rows.y_pred, self.scale, "y_pred")
-        if self.of_numbers:
+        if self.compares_numbers:
             numbers = scores_on(self.scale, rows.y_pred, "y_pred")
         else:
             options = self.threshold, self.pos_label, self.scale
@@ -207,12 +207,12 @@ class DemographicParity(DifferenceOfMeans):
     @property
     def largest(self) -> float:
         """Largest value; numbers in a unit have none."""
-        return math.inf if self.of_numbers else self.maximum
+        return math.inf if self.compares_numbers else self.maximum
 
     def observe(self, part: Rows) -> Observed:
-        """Count checked rows, with what the noise depends on."""
+        """Count checked rows, with the numbers that the noise depends on."""
         observed = super().observe(part)
-        if self.of_numbers:
+        if self.compares_numbers:
             return observed
         squares = replace(part, y_pred=part.y_pred**2).grouped().means
         return observed._replace(squares=squares)
@@ -243,10 +243,10 @@ def demographic_parity_difference(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | CountTable,
     *,
-    sensitive_features: Any = None,
-    control_features: Any = None,
+    sensitive_features: ArrayLike | None = None,
+    control_features: ArrayLike | None = None,
     threshold: float | None = None,
-    pos_label: Any = None,
+    pos_label: Hashable = None,
     scale: Literal["probability", "real"] = "probability",
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",
@@ -368,7 +368,7 @@ default=None
 def parity_outcomes(
     values: Any,
     threshold: float | None,
-    pos_label: Any,
+    pos_label: Hashable,
     scale: AnyScale = "probability",
 ) -> Floats:
     """Turn scores or predicted labels into values in [0, 1]."""
@@ -406,7 +406,7 @@ class EqualizedOdds(DifferenceOfNumbers):
     exchangeable = "same true label"
     bounded = True
 
-    pos_label: Any = None
+    pos_label: Hashable = None
 
     def check(self, rows: Rows) -> Rows:
         """Check both labels, and return their positions among the classes."""
@@ -422,7 +422,7 @@ class EqualizedOdds(DifferenceOfNumbers):
         return drop_absent_classes(rows)
 
     def why_undefined(self, statistic: Any) -> tuple[str, str]:
-        """Say why groups cannot be compared, and what to do; "" if they can."""
+        """Say why groups cannot be compared, and how to mend it; "" if they can."""
         reason, advice = super().why_undefined(statistic)
         if reason:
             return reason, advice
@@ -432,7 +432,7 @@ class EqualizedOdds(DifferenceOfNumbers):
         return lacks_labels(statistic.labels, classes, counts, smallest)
 
     def rows_compared(self, statistic: Any, located: Located) -> tuple[Integers, str]:
-        """Return how many rows of each group a located gap comes from, and which."""
+        """Return how many rows of each group a gap comes from, and their label."""
         if located.cell is None:
             return super().rows_compared(statistic, located)
         true = located.cell[0]
@@ -440,7 +440,7 @@ class EqualizedOdds(DifferenceOfNumbers):
         return statistic.label_counts[:, true], which
 
     def numbers(self, statistic: Any) -> Numbers:
-        """Rates of predictions in a cell for each true and predicted class.
+        """Return the rates of predictions in a cell for each true and predicted class.
 
         Of two predicted classes the share of one determines that of the other. Groups
         with too few rows of a true class, or without another group, are not compared.
@@ -518,9 +518,9 @@ def equalized_odds_difference(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | CountTable,
     *,
-    sensitive_features: Any = None,
-    control_features: Any = None,
-    pos_label: Any = None,
+    sensitive_features: ArrayLike | None = None,
+    control_features: ArrayLike | None = None,
+    pos_label: Hashable = None,
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
@@ -629,7 +629,7 @@ class ComparableOdds(EqualizedOdds):
 
 
 def comparable_cells(statistic: Any) -> Bools:
-    """Whether each group has enough rows of each true class, and another group, too."""
+    """Return whether two groups have enough rows, for each true class."""
     enough = statistic.label_counts >= max(statistic.min_group_size, 1)
     return np.asarray(enough & (enough.sum(axis=0) > 1))
 
@@ -641,7 +641,7 @@ class MeanErrorDifference(DifferenceOfMeans):
     maximum = math.inf
 
     @property
-    def of_numbers(self) -> bool:
+    def compares_numbers(self) -> bool:
         """Whether means are those of any finite numbers: errors are."""
         return True
 
@@ -659,7 +659,7 @@ class MeanErrorDifference(DifferenceOfMeans):
         return replace(rows, y_true=None, y_pred=self.error(predicted - true) + 0.0)
 
     def error(self, differences: Floats) -> Floats:
-        """Error of each row, given its predicted less its true value."""
+        """Return the error of each row, given its predicted less its true value."""
         return differences
 
 
@@ -668,8 +668,8 @@ def mean_error_difference(
     y_true: ArrayLike,
     y_pred: ArrayLike,
     *,
-    sensitive_features: Any = None,
-    control_features: Any = None,
+    sensitive_features: ArrayLike | None = None,
+    control_features: ArrayLike | None = None,
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
@@ -757,7 +757,7 @@ class MeanAbsoluteErrorDifference(MeanErrorDifference):
     name = "mean_absolute_error_difference"
 
     def error(self, differences: Floats) -> Floats:
-        """Error of each row, given its predicted less its true value."""
+        """Return the error of each row, given its predicted less its true value."""
         return np.abs(differences)
 
 
@@ -766,8 +766,8 @@ def mean_absolute_error_difference(
     y_true: ArrayLike,
     y_pred: ArrayLike,
     *,
-    sensitive_features: Any = None,
-    control_features: Any = None,
+    sensitive_features: ArrayLike | None = None,
+    control_features: ArrayLike | None = None,
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
@@ -887,7 +887,7 @@ method='band')
     #: Whether the rate depends on true labels.
     reads_y_true: ClassVar[bool] = True
 
-    pos_label: Any = None
+    pos_label: Hashable = None
 
     @abstractmethod
     def outcomes(self, y_true: Bools, y_pred: Bools) -> tuple[Bools, Bools]:
@@ -939,9 +939,9 @@ def true_positive_rate_difference(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | CountTable,
     *,
-    sensitive_features: Any = None,
-    control_features: Any = None,
-    pos_label: Any = None,
+    sensitive_features: ArrayLike | None = None,
+    control_features: ArrayLike | None = None,
+    pos_label: Hashable = None,
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
@@ -1047,9 +1047,9 @@ def false_positive_rate_difference(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | CountTable,
     *,
-    sensitive_features: Any = None,
-    control_features: Any = None,
-    pos_label: Any = None,
+    sensitive_features: ArrayLike | None = None,
+    control_features: ArrayLike | None = None,
+    pos_label: Hashable = None,
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
@@ -1149,9 +1149,9 @@ def predictive_value_difference(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | CountTable,
     *,
-    sensitive_features: Any = None,
-    control_features: Any = None,
-    pos_label: Any = None,
+    sensitive_features: ArrayLike | None = None,
+    control_features: ArrayLike | None = None,
+    pos_label: Hashable = None,
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,
@@ -1257,18 +1257,18 @@ class ImpactRatioShortfall(DifferenceOfRates):
         return y_pred, y_true
 
     def numbers(self, statistic: Any) -> Numbers:
-        """Rates of selection, of which no ratio is defined where nobody is selected."""
+        """Return selection rates, undefined where nobody is selected."""
         means, everyone, counts, cells = mean_outcomes(statistic)
         if not statistic.sums.any():
             means, counts = np.full_like(means, np.nan), np.zeros_like(counts)
         return means, everyone, counts, cells
 
     def difference(self, ours: Floats, theirs: Any) -> Floats:
-        """One minus the ratio of the smaller rate to the larger one."""
+        """Return one minus the ratio of the smaller rate to the larger one."""
         return quotients(np.abs(ours - theirs), np.maximum(ours, theirs))
 
     def why_undefined(self, statistic: Any) -> tuple[str, str]:
-        """Say why groups cannot be compared, and what to do; "" if they can."""
+        """Say why groups cannot be compared, and how to mend it; "" if they can."""
         reason, advice = super().why_undefined(statistic)
         if reason or statistic.sums.any():
             return reason, advice
@@ -1291,9 +1291,9 @@ def impact_ratio_shortfall(
     y_true: ArrayLike | None,
     y_pred: ArrayLike | CountTable,
     *,
-    sensitive_features: Any = None,
-    control_features: Any = None,
-    pos_label: Any = None,
+    sensitive_features: ArrayLike | None = None,
+    control_features: ArrayLike | None = None,
+    pos_label: Hashable = None,
     multigroup: Multigroup = "pairwise",
     multistratum: Multistratum = "max",
     sample_weight: ArrayLike | None = None,

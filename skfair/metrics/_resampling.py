@@ -17,9 +17,11 @@ from sklearn.utils import check_random_state
 from skfair._rows import Rows
 from skfair._utils._arrays import Floats
 from skfair._utils._results import Result
+from skfair._utils._text import listed
 from skfair._utils._validation import check_integer, check_real
 from skfair._utils._warnings import warn_user
 from skfair.metrics._as_metric import as_metric
+from skfair.metrics._inputs import FEW_ROWS
 from skfair.metrics._metric import Metric
 from skfair.metrics._sample import Sample
 from skfair.statistics._cells import round_to_edges
@@ -37,7 +39,7 @@ Reader: TypeAlias = Callable[[Sample], Any]
 
 
 def value_of(sample: Sample) -> float:
-    """Value of the metric of a sample."""
+    """Return the value of the metric of a sample."""
     return sample.value
 
 
@@ -82,7 +84,7 @@ def _read(
 
 
 def check_seed(random_state: Any) -> np.random.Generator:
-    """Fast generator seeded by scikit-learn's `random_state`."""
+    """Return the fast generator seeded by scikit-learn's `random_state`."""
     seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
     return np.random.default_rng(seed)
 
@@ -110,20 +112,20 @@ def basic_interval(
 
 
 def unit_of(metric: Metric, rows: Rows) -> float:
-    """Size of the numbers whose unit a metric has; 1 where its values have none."""
+    """Return the size of numbers in a metric's unit, 1 without a unit."""
     if metric.largest < math.inf:
         return 1.0
     return largest_size(rows.y_true, rows.y_pred)
 
 
 def largest_size(*numbers: NDArray[Any] | None) -> float:
-    """Size of the largest number of these arrays, 1 if all are 0."""
+    """Return the size of the largest number of these arrays, 1 if all are 0."""
     sizes = [float(np.abs(x).max(initial=0)) for x in numbers if x is not None]
     return max(sizes, default=0.0) or 1.0
 
 
 def exact_pvalue(observed: float, null: Floats, unit: float = 1.0) -> float:
-    """Share of permutations with a value at least as large, the given groups included.
+    """Return the share of arrangements with a value at least as large.
 
     Undefined values count as large. nan where the observed value is undefined. Values
     of numbers of the size `unit` round as these do.
@@ -164,8 +166,8 @@ def bootstrap_interval(
     y_true: ArrayLike | None,
     y_score: Any,
     *,
-    sensitive_features: Any = None,
-    control_features: Any = None,
+    sensitive_features: ArrayLike | None = None,
+    control_features: ArrayLike | None = None,
     confidence_level: float = 0.95,
     n_resamples: int = 999,
     sample_weight: ArrayLike | None = None,
@@ -240,6 +242,9 @@ default=None
     -----
     sklearn.exceptions.UndefinedMetricWarning
         As the metric does, and where it is undefined on some resamples.
+    UserWarning
+        With `clusters`, of groups of fewer than 10 people, whose interval leaves out
+        the true value far too often.
 
     See Also
     --------
@@ -258,7 +263,9 @@ default=None
     the value itself. It is cut at 0 and at the largest value seen. It is approximate:
     near parity, and for MADD in small groups, it covers the true value less often
     than its nominal level (``benchmarks/interval_coverage.py`` measures how often).
-    Use `permutation_test` there.
+    Use `permutation_test` there. Few people are the worst case: of groups at parity,
+    4, 10 and 20 people with 10 rows each beside 100 others, a 95 % interval excluded 0
+    in .24, .11 and .08 of 300 samples.
 
     Of a table, numbers of rows are drawn from the multinomial distribution that
     drawn rows give them, at a cost that depends on its distinct scores or bins, not on
@@ -286,6 +293,7 @@ default=None
     generator = check_seed(random_state)
     columns = sensitive_features, control_features, sample_weight, counts, clusters
     observed, sample = evaluated(metric, y_true, y_score, *columns)
+    _warn_of_few_people(sample.rows)
     return resample(
         sample,
         observed,
@@ -341,7 +349,28 @@ def evaluated(
     if rows.n_bins:
         rows = round_to_edges(rows)
     value = metric.evaluate(rows, columns[0])
-    return value, Sample.of_rows(metric, rows)
+    return value, Sample.from_rows(metric, rows)
+
+
+def _warn_of_few_people(rows: Rows) -> None:
+    """Warn of groups whose rows are those of few people, which are drawn whole."""
+    if rows.cluster is None:
+        return
+    people = rows.people[rows.people.that_count()]
+    few = [
+        f"{rows.labels[i]!r} has {n} people"
+        + ("" if stratum is None else f" in stratum {stratum!r}")
+        for stratum, positions in people.by_stratum()
+        for i, n in enumerate(people[positions].counts.tolist())
+        if 0 < n < FEW_ROWS
+    ]
+    if few:
+        warn_user(
+            f"bootstrap_interval draws few people: {listed(few)}. The interval of "
+            f"fewer than {FEW_ROWS} people is too narrow, however many rows they have; "
+            "permutation_test and confidence_interval keep their level.",
+            UserWarning,
+        )
 
 
 def _warn_of_undefined(values: Floats, *, left_out: bool) -> None:

@@ -17,7 +17,7 @@ from skfair.metrics._metric import Metric
 
 
 class Part(NamedTuple):
-    """Checked rows of one stratum and class, with the groups that are compared."""
+    """Rows of one stratum and class, with the groups to compare."""
 
     rows: Rows
     #: Total weight of the rows of the stratum.
@@ -37,7 +37,7 @@ class Sample:
     anew: bool = False
 
     @classmethod
-    def of_rows(cls, metric: Metric, rows: Rows) -> Self:
+    def from_rows(cls, metric: Metric, rows: Rows) -> Self:
         """Check rows, once for all draws of them."""
         checked = metric.parts(rows)
         several = len(checked) > 1
@@ -63,16 +63,16 @@ class Sample:
 
     @cached_property
     def collected(self) -> list[Any]:
-        """What the metric collects of all parts."""
+        """Tables of all parts, as the metric collects them."""
         return [self.metric.collect(part.rows) for part in self.parts]
 
     @property
     def statistics(self) -> list[Any]:
-        """What is collected, on the scale on which groups are compared."""
+        """Collected tables, on the scale on which groups are compared."""
         return [*map(self.metric.scaled, self.collected)]
 
-    def of_metric(self, metric: Metric) -> Self:
-        """Return the same draw for another metric; what both collect is shared."""
+    def replace_metric(self, metric: Metric) -> Self:
+        """Return the same draw for another metric, sharing what both collect."""
         other = replace(self, metric=metric)
         if metric.compares_distributions == self.metric.compares_distributions:
             other.__dict__["collected"] = self.collected
@@ -95,18 +95,16 @@ class Sample:
         defined = [key for key, value in largest.items() if not math.isnan(value)]
         if not defined:
             return math.nan
-        weighted = self.metric.multistratum == "weighted"
         return float(
             self.metric.combine(
-                [largest[key] for key in defined],
-                [weights[key] for key in defined] if weighted else None,
+                [largest[key] for key in defined], [weights[key] for key in defined]
             )
         )
 
     def permuted(
         self, generator: np.random.Generator, within: Sequence[Integers] | None
     ) -> Self:
-        """Permute the groups among the people of each of some lists of positions."""
+        """Permute the groups of the people within each list of positions."""
         return self.drawn_as(self.rows.permuted(generator, within))
 
     def resampled(self, generator: np.random.Generator) -> Self:
@@ -145,16 +143,16 @@ class Sample:
         People who are alike are counted in cells where a metric needs one part of them.
         """
         if len(self.parts) == 1 and self.metric.counts_alike and not self.anew:
-            sample, lists = self.in_cells(within)
+            sample, lists = self.count_in_cells(within)
             if sample is not self:
                 return sample, lists
-        sample = self.of_rows(self.metric, self.rows.crossed())
+        sample = self.from_rows(self.metric, self.rows.crossed())
         n_groups = self.rows.n_groups
         of_groups = np.arange(n_groups)
         lists = [(at[:, np.newaxis] * n_groups + of_groups).ravel() for at in within]
         return replace(sample, anew=self.anew), lists
 
-    def in_cells(self, within: list[Integers]) -> tuple[Self, list[Integers]]:
+    def count_in_cells(self, within: list[Integers]) -> tuple[Self, list[Integers]]:
         """Count people of the only part who are alike within lists of positions.
 
         Returned with the positions of their cells, unless few people are alike, or the

@@ -138,7 +138,7 @@ class GroupScorer(_Scorer):  # type: ignore[misc]
     def _metric_options(
         self, estimator: Any, X: Any, y_true: Any, routed: dict[str, Any]
     ) -> dict[str, Any]:
-        """Keywords of the metric that depend on the estimator and on the rows."""
+        """Return keywords of the metric that depend on estimator and rows."""
         return {}
 
     def get_metadata_routing(self) -> Any:
@@ -211,7 +211,7 @@ class FairnessScorer(GroupScorer):
         scored: Callable[..., float] = _Scored(score_func)
         self._made = make_metric(score_func, kwargs)
         if _decides(self._made) and response_method != "predict":
-            scored = partial(_of_scores, scored)
+            scored = partial(_evaluate_scores, scored)
         super().__init__(scored, sign, kwargs, response_method)
         self._metric = score_func
         self._sensitive_features = sensitive_features
@@ -239,7 +239,7 @@ class FairnessScorer(GroupScorer):
         return self  # told by `_metric_options`
 
     def _get_pos_label(self) -> Any:
-        """Class whose scores are taken, where the user or the metric says so."""
+        """Return class whose scores are taken, where the user or the metric says so."""
         default = self._made.options.get("pos_label")
         return self._kwargs.get("pos_label", default)
 
@@ -257,7 +257,7 @@ class FairnessScorer(GroupScorer):
         n_samples = count_rows(X)
         given = groups
         if given is None:
-            selector = _in_array(self._sensitive_features, estimator, X)
+            selector = _positions_in_array(self._sensitive_features, estimator, X)
             given = select_columns(X, selector)
         # Each fold would warn of the same words.
         groups = resolve_groups(given, n_samples=n_samples, X=X, missing_values=())
@@ -267,7 +267,7 @@ class FairnessScorer(GroupScorer):
         if strata is None and self._control_features == "y_true":
             strata = y_true
         if strata is not None or self._control_features is not None:
-            selector = _in_array(self._control_features, estimator, X)
+            selector = _positions_in_array(self._control_features, estimator, X)
             options["control_features"] = resolve_strata(
                 strata,
                 n_samples=n_samples,
@@ -556,8 +556,8 @@ def get_fairness_scorer_names() -> list[str]:
     return sorted(_NEGATED + name for name in METRICS)
 
 
-def _in_array(selector: Any, estimator: Any, X: Any) -> Any:
-    """Positions in an array of the columns that the estimator knows by name.
+def _positions_in_array(selector: Any, estimator: Any, X: Any) -> Any:
+    """Return the positions in an array of the columns that the estimator knows by name.
 
     `sklearn.callback.ScoringMonitor` scores arrays of the tables that it was given.
     """
@@ -565,7 +565,7 @@ def _in_array(selector: Any, estimator: Any, X: Any) -> Any:
     if not isinstance(X, np.ndarray) or X.shape[1:] != (len(names),):
         return selector
     if isinstance(selector, (list, tuple)):
-        return [_in_array(name, estimator, X) for name in selector]
+        return [_positions_in_array(name, estimator, X) for name in selector]
     is_known = isinstance(selector, str) and selector in names
     return names.index(selector) if is_known else selector
 
@@ -612,7 +612,7 @@ def response_method_for(
 
 
 def asks_for_pos_label(scorer: Any) -> bool:
-    """Whether the metric of a scorer has a positive label, which the user left open."""
+    """Return whether a scorer's metric needs a positive label."""
     options = scorer._kwargs
     if "pos_label" in options or options.get("average", "binary") != "binary":
         return False
@@ -622,7 +622,7 @@ def asks_for_pos_label(scorer: Any) -> bool:
 def positive_label(
     metric: Metric, response_method: str | tuple[str, ...], classes: Any
 ) -> dict[str, Any]:
-    """Keyword of the positive one of two classes, for a metric of labels.
+    """Return the keyword of the positive one of two classes, for a metric of labels.
 
     Empty where the metric has no such option, or the user has set it, and where scores
     become decisions.
@@ -640,11 +640,11 @@ def positive_label(
 
 
 def _decides(metric: Metric) -> bool:
-    """Whether a metric turns scores into decisions, by a threshold."""
+    """Return whether a metric turns scores into decisions, by a threshold."""
     return metric.options.get("threshold") is not None
 
 
-def _of_scores(
+def _evaluate_scores(
     metric: Callable[..., float],
     y_true: Any,
     y_score: Any,

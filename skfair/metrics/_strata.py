@@ -97,7 +97,7 @@ def _with_comparable_groups(stratum: Stratum) -> Stratum:
 
 
 def combine_numbers(values: Sequence[Any], weights: Sequence[float] | None) -> Any:
-    """Largest of numbers, or of each entry of arrays, or their weighted mean."""
+    """Return largest of numbers, or of each entry of arrays, or their weighted mean."""
     if weights is None or len(values) == 1:  # a mean of one would round
         combined = np.max(values, axis=0)
     else:

@@ -85,12 +85,12 @@ class Subgroup(NamedTuple):
 
 
 def largest_value(strata: Sequence[Entries], min_size: int) -> float:
-    """Largest value of any subgroup of any stratum, each of which has one."""
+    """Return largest value of any subgroup of any stratum, each of which has one."""
     return max(search_subgroups(entries, min_size, 1)[0].value for entries in strata)
 
 
 def search_subgroups(entries: Entries, min_size: int, n_best: int) -> list[Subgroup]:
-    """Subgroups of the largest values, the largest first, by branch and bound.
+    """Return subgroups of the largest values, the largest first, by branch and bound.
 
     A conjunction is refined by later columns only, so that each is met once.
     """
@@ -118,7 +118,7 @@ def search_subgroups(entries: Entries, min_size: int, n_best: int) -> list[Subgr
 def _refine(
     parent: Subgroup, column: int, entries: Entries, min_size: int
 ) -> list[Subgroup]:
-    """Subgroups of a subgroup by the values of one column, if they have enough rows."""
+    """Split a subgroup by the values of one column."""
     chosen = parent.entries
     codes = entries.codes[column][chosen]
     large = np.bincount(codes, entries.weights[chosen]) >= min_size
@@ -228,7 +228,7 @@ def _furthest_means(
 def _gaps(
     chosen: Integers, through: Integers, sizes: Any, entries: Entries
 ) -> Integers:
-    """Difference of the CDFs of a subgroup and of all others, at each of its entries.
+    """Return the gap of a subgroup to all others, at each of its entries.
 
     The subgroup has the entries `chosen`, and `through` of its rows up to each of them;
     subgroups may follow each other.
@@ -247,7 +247,7 @@ def _gaps(
 def _bounds(
     chosen: Integers, through: Integers, sizes: Any, entries: Entries, min_size: int
 ) -> Floats:
-    """Bound of the gaps of all refinements of a subgroup, at each entry, see `_gaps`.
+    """Bound the gaps of all refinements of a subgroup, at each entry.
 
     Let k rows of the subgroup, and K of all n rows, be at most at a score. A refinement
     of t rows has j <= min(k, t) of them, so that the gap j / t - (K - j) / (n - t) is

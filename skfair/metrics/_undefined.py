@@ -37,7 +37,7 @@ def why_undefined(
 def comparable_groups(
     labels: Sequence[Hashable], sizes: Integers, smallest: int
 ) -> tuple[Integers, str]:
-    """Positions of groups with enough rows, none if fewer than two; why others lack."""
+    """Return positions of groups with enough rows, and why others lack."""
     least = max(smallest, 1)
     large, small = np.flatnonzero(sizes >= least), np.flatnonzero(sizes < least)
     if len(large) < 2:
@@ -55,7 +55,7 @@ def lacks_labels(
     label_counts: Integers,
     min_group_size: int,
 ) -> tuple[str, str]:
-    """Say which groups have too few rows of a true label, and what to do; "" if none.
+    """Say which groups have too few rows of a true label; "" if none.
 
     `label_counts` has shape (n_groups, n_classes).
     """

@@ -22,8 +22,8 @@ def values_by_class(
     y_true: ArrayLike | None,
     y_score: ArrayLike,
     *,
-    sensitive_features: Any,
-    control_features: Any = None,
+    sensitive_features: ArrayLike | None,
+    control_features: ArrayLike | None = None,
     labels: Sequence[Hashable] | None = None,
     sample_weight: ArrayLike | None = None,
     counts: ArrayLike | None = None,
@@ -130,7 +130,7 @@ default=None
 def _class_labels(
     labels: Any, classes: Sequence[Hashable] | None, y_score: Any, n_classes: int
 ) -> list[Hashable]:
-    """Classes in the order of the columns of scores; `classes` are those of y_true."""
+    """Return the classes in the order of the columns of scores."""
     names = columns_of(y_score, "y_score")[0]
     numbers = [str(position) for position in range(n_classes)]
     chosen: Iterable[Any] = range(n_classes)
@@ -158,8 +158,8 @@ def values_by_stratum(
     y_true: ArrayLike | None,
     y_score: ArrayLike,
     *,
-    sensitive_features: Any,
-    control_features: Any,
+    sensitive_features: ArrayLike | None,
+    control_features: ArrayLike | None,
     sample_weight: ArrayLike | None = None,
     counts: ArrayLike | None = None,
     **options: Any,

@@ -99,11 +99,11 @@ def worst_subgroup(
     y_true: ArrayLike | None,
     y_score: ArrayLike | None,
     *,
-    sensitive_features: Any,
-    control_features: Any = None,
+    sensitive_features: ArrayLike | None,
+    control_features: ArrayLike | None = None,
     quality: Literal["mcdp"] | Quality | ArrayLike = "mcdp",
     scale: Scale = "probability",
-    pos_label: Any = None,
+    pos_label: Hashable = None,
     bins: Mapping[Any, Sequence[float]] | None = None,
     min_group_size: int = 50,
     n_subgroups: int = 10,
@@ -323,9 +323,9 @@ def _with_strata(
 
 
 def _rows_of_strata(
-    counts: Bools, control_features: Any
+    counts: Bools, control_features: ArrayLike | None
 ) -> tuple[dict[Hashable, Integers], dict[Hashable, str]]:
-    """Rows that count in each stratum, of all under None; why other strata lack."""
+    """Return the rows that count in each stratum, and why others lack."""
     if control_features is None:
         return {None: np.flatnonzero(counts)}, {}
     everyone = Groups(np.where(counts, 0, -1), ("everyone",))
@@ -361,10 +361,10 @@ def _read_quality(
     y_true: ArrayLike | None,
     response: Any,
     quality: Any,
-    pos_label: Any,
+    pos_label: Hashable,
     scale: Scale,
 ) -> _Compared:
-    """Check what is compared, and return scores, outcomes or numbers of rows."""
+    """Check the quality, and return scores, outcomes or numbers of rows."""
     if isinstance(quality, str):
         check_choice("quality", quality, ("mcdp", *get_args(QualityName)))
     check_choice("scale", scale, get_args(Scale))
@@ -387,7 +387,7 @@ def _read_quality(
 def _read_numbers(
     y_true: ArrayLike | None, response: ArrayLike | None, quality: Any
 ) -> _Compared:
-    """Check an array of numbers, or what a callable returns, and move it to [0, 1]."""
+    """Check numbers, given or computed by a callable, and move them to [0, 1]."""
     given = {"y_true": y_true, "y_score": response}
     columns = {
         name: None if values is None else as_array(values, name)
@@ -502,7 +502,7 @@ def _columns_of_groups(data: Any) -> tuple[list[str | None], list[Any]] | None:
 
 
 def _is_number(label: Any) -> bool:
-    """Whether a label is a finite number."""
+    """Return whether a label is a finite number."""
     return isinstance(label, int | float) and math.isfinite(label)
 
 

@@ -120,8 +120,8 @@ def cross_val_fairness(
     X: Any,
     y: Any,
     *,
-    sensitive_features: Any,
-    control_features: Any = None,
+    sensitive_features: ArrayLike | None,
+    control_features: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     cv: Any = 5,
     params: dict[str, Any] | None = None,
@@ -323,7 +323,7 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
     held_out, owners = _join_folds(every_row, rows, responses)
     within = None if within is None else within[owners]
     value = metric.evaluate(held_out)
-    sample = Sample.of_rows(metric, replace(held_out, fold=None))
+    sample = Sample.from_rows(metric, replace(held_out, fold=None))
     resampled = resample(
         sample, value, level, n_resamples, generator=check_seed(random_state), **jobs
     )
@@ -376,7 +376,7 @@ def _cross_predict(
 def _permuted_within(
     within: Any, metric: Any, y: NDArray[Any], strata: Groups | None
 ) -> NDArray[Any] | None:
-    """Strata within which groups are permuted, None for all rows."""
+    """Return the strata within which groups are permuted, None for all rows."""
     if not (isinstance(within, str) and within == "auto"):
         return None if within is None else check_strata(within, len(y))
     if metric.exchangeable == "similar scores":
@@ -394,9 +394,9 @@ def _permuted_within(
 
 
 def _make_splitter(
-    cv: Any, groups: Any, selector: Selector | None, y: Any, classifier: bool
+    cv: Any, groups: Any, selector: Selector | None, y: ArrayLike, classifier: bool
 ) -> Any:
-    """Splitter with a method `split`; folds of a number are stratified by group."""
+    """Return a splitter; a number of folds stratifies by group."""
     if cv is not None and not isinstance(cv, numbers.Integral):
         return check_cv(cv, y, classifier=classifier)
     if groups is not None:
@@ -466,7 +466,7 @@ def _respond(
 
 
 def _values_of_folds(metric: Metric, held_out: Rows, n_folds: int) -> Floats:
-    """Value of the metric in each fold alone, nan where it is undefined."""
+    """Return the value of the metric in each fold alone, nan where it is undefined."""
     values = np.full(n_folds, math.nan)
     for fold in np.unique(held_out.fold):
         values[fold] = metric.estimate(held_out[held_out.fold == fold]).value
@@ -474,7 +474,7 @@ def _values_of_folds(metric: Metric, held_out: Rows, n_folds: int) -> Floats:
 
 
 def _common_classes(classes_of_folds: Sequence[list[Any]]) -> list[Any]:
-    """Classes that the models of all folds know."""
+    """Return the classes that the models of all folds know."""
     first = classes_of_folds[0]
     for position, classes in enumerate(classes_of_folds):
         if classes != first:
@@ -534,7 +534,7 @@ def _warn_of_undefined_folds(values: Floats, value: float) -> None:
 def _interval(
     resampled: BootstrapResult, test: PermutationTestResult
 ) -> tuple[float, float]:
-    """Interval of the true value, near parity as elsewhere.
+    """Return the interval of the true value, near parity as elsewhere.
 
     The value exceeds the true one by no more than the largest noise of all comparisons,
     of which permutations tell the distribution. The true one is that of one comparison,

@@ -95,7 +95,7 @@ class GroupStratifiedKFold(BaseCrossValidator):  # type: ignore[misc]
         n_splits: int = 5,
         *,
         shuffle: bool = False,
-        random_state: Any = None,
+        random_state: int | np.random.RandomState | None = None,
         sensitive_features: Selector | None = None,
     ) -> None:
         check_integer("n_splits", n_splits, 2)
@@ -116,7 +116,7 @@ class GroupStratifiedKFold(BaseCrossValidator):  # type: ignore[misc]
         y: Any = None,
         groups: Any = None,
         *,
-        sensitive_features: Any = None,
+        sensitive_features: ArrayLike | None = None,
     ) -> int:
         """Return the number of folds.
 
@@ -137,7 +137,7 @@ class GroupStratifiedKFold(BaseCrossValidator):  # type: ignore[misc]
         y: ArrayLike,
         groups: Any = None,
         *,
-        sensitive_features: Any = None,
+        sensitive_features: ArrayLike | None = None,
     ) -> Iterator[Split]:
         """Split rows into training and test rows.
 
@@ -198,7 +198,7 @@ Groups, default=None
 
 
 def _encode_classes(X: Any, y: Any, n_splits: int) -> tuple[NDArray[Any], Codes]:
-    """Classes, sorted, and the position in them of each row's class."""
+    """Return the classes, sorted, and the position in them of each row's class."""
     check_consistent_length(X, y)
     y = column_or_1d(y)
     if not len(y):
@@ -252,7 +252,7 @@ def _warn_of_small_cells(
 def stratified_splits(
     classes: Codes, groups: Codes, n_folds: int, random_state: RandomState | None
 ) -> Iterator[Split]:
-    """Training and test rows of folds that are stratified by class and group."""
+    """Return training and test rows of folds that are stratified by class and group."""
     folds = assign_folds(classes, groups, n_folds, random_state)
     for fold in range(n_folds):
         yield np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
@@ -261,7 +261,7 @@ def stratified_splits(
 def assign_folds(
     classes: Codes, groups: Codes, n_folds: int, random_state: RandomState | None
 ) -> Integers:
-    """Fold of each row; without a random state, rows of a cell keep their order.
+    """Return fold of each row; without a random state, rows of a cell keep their order.
 
     Between any two folds, the numbers of rows of a group, of a cell (a class in a
     group), and of the rarest class differ by at most one. Those of other classes, and
@@ -297,7 +297,7 @@ def assign_folds(
 def params_of_rows(
     params: dict[str, Any], rows: Integers, n_samples: int
 ) -> dict[str, Any]:
-    """Take some rows of the fit parameters that have one entry for each row."""
+    """Select rows of the fit parameters that have one entry for each row."""
     return {
         name: take_rows(value, rows) if _is_by_row(value, n_samples) else value
         for name, value in params.items()
@@ -305,7 +305,7 @@ def params_of_rows(
 
 
 def _is_by_row(value: Any, n_samples: int) -> bool:
-    """Whether a fit parameter has one entry for each of n_samples rows."""
+    """Return whether a fit parameter has one entry for each of n_samples rows."""
     if isinstance(value, (str, bytes, dict)):
         return False
     if hasattr(value, "shape"):
@@ -383,7 +383,7 @@ def hold_out(
     rng: np.random.RandomState,
     name: str = "validation_fraction",
 ) -> tuple[Integers, Integers]:
-    """Draw positions of rows with weight, those to train on and those to hold out.
+    """Draw positions of rows to train on, and of rows to hold out.
 
     The draw is stratified by class, and also by group (within strata, if there are any)
     where each of these cells has two rows and each part has room for a row of every

@@ -77,13 +77,13 @@ class Moments(NamedTuple):
     third: Any
 
     def upper_bound(self, level: float) -> Any:
-        """Quantile of a gamma distribution that has these moments."""
+        """Return the quantile of a gamma distribution that has these moments."""
         error, third = self._error_and_third()
         root = 1 + third * (ndtri(level) - third)
         return self.mean + error * (root * root * root - 1) / (3 * third)
 
     def pvalue(self, limit: float) -> Any:
-        """Probability that the same distribution is above a limit."""
+        """Return the probability that the same distribution is above a limit."""
         error, third = self._error_and_third()
         root = np.cbrt(1 + 3 * third * (limit - self.mean) / error)
         return ndtr(-(root - 1) / third - third)
@@ -99,7 +99,7 @@ class Moments(NamedTuple):
 
 
 def random_parts(cells: Codes, n_parts: int = N_PARTS) -> list[Integers]:
-    """Positions of rows in random parts, each with its share of every cell.
+    """Return the positions of rows in random parts, each with its share of every cell.
 
     The parts are the same in every call.
     """
@@ -110,7 +110,7 @@ def random_parts(cells: Codes, n_parts: int = N_PARTS) -> list[Integers]:
 
 
 def subsets(parts: list[Integers]) -> list[Integers]:
-    """Positions of all rows, then of the rows without each part."""
+    """Return the positions of all rows, then of the rows without each part."""
     rows = np.sort(np.concatenate(parts))
     return [rows, *(np.setdiff1d(rows, part, assume_unique=True) for part in parts)]
 
@@ -140,7 +140,7 @@ def changes_by_a_row(
 
 
 def worst_loss(changes: Floats, of_baseline: Floats) -> Floats:
-    """Find how far another row may lower performances beside those of the baseline.
+    """Find how much one more row may lower performances beside the baseline.
 
     The row has the best response of the baseline, and the worst one of the model.
     """
@@ -151,7 +151,7 @@ def worst_loss(changes: Floats, of_baseline: Floats) -> Floats:
 def loss_moments(
     difference: float, variance: float, third: float, worst: float
 ) -> Moments:
-    """Moments of a loss, the difference from a baseline's performance times -1.
+    """Return moments of a loss, the difference from a baseline's performance times -1.
 
     The variance and the third central moment are those of the loss, whose third moment
     is doubled as Gaffke's bound does; below 0 it does not count.
@@ -164,7 +164,7 @@ def loss_moments(
 def performance_test(
     values: Floats, baseline: Floats, worst: float, margin: float, level: float
 ) -> PairedTest:
-    """Test that a performance is lower than the baseline's by no more than a margin.
+    """Test that a performance is lower than the baseline's by a margin at most.
 
     Values are those of `subsets`, whose spread is the jackknife's error, and `worst` is
     `worst_loss`. The bound is the lower one of the difference.
@@ -184,7 +184,7 @@ def performance_test(
 
 
 def _losses_by_part(differences: Floats) -> Floats:
-    """Find what each part that is left out adds to a loss, from those of `subsets`.
+    """Return the contribution of each part to a loss.
 
     Their root sum of squares is the standard error of the jackknife.
     """
@@ -227,7 +227,7 @@ def gap_test(
     weights: Floats,
     level: float,
 ) -> PairedTest:
-    """Test that the largest gap of a candidate is lower than that of the baseline.
+    """Test that the largest gap of a candidate is below the baseline's.
 
     The baseline's is at least its gap at a place that was found on other rows, so that
     noise has not pushed it up. The candidate's is below that if its gap at every score
@@ -250,7 +250,7 @@ def gap_interval(
     level: float,
     multigroup: Multigroup = "pairwise",
 ) -> tuple[float, float]:
-    """Interval of the largest gap of a candidate minus that of the baseline.
+    """Return the interval of the largest gap of a candidate minus that of the baseline.
 
     Each end is a bound of `gap_test`, with the place of the other model's gap found on
     a part of the rows. Codes are of rows that have a group.
@@ -274,7 +274,7 @@ def gap_interval(
 def _paired_differences(
     scores: Floats, baseline: Floats, place: Place, codes: Codes, weights: Floats
 ) -> Iterator[Moments]:
-    """Gap of each pair at each score minus that of the baseline, with its noise."""
+    """Return each gap minus the baseline's, with its noise."""
     order = np.argsort(scores, kind="stable")
     # Of equal scores the last row has all of them at or below it.
     ends = np.flatnonzero(np.append(np.diff(scores[order]) > 0, True))
@@ -311,7 +311,7 @@ def _paired_differences(
 def _moments(
     own: float, cdf: Floats, both: Floats, share: float, n_rows: float, factor: float
 ) -> tuple[Any, Any, Any, Any]:
-    """Moments of the part of a group in a difference of gaps, as `Moments` has them.
+    """Return the `Moments` of a group's part in a difference of gaps.
 
     A row counts `factor` if its score is low, less `own` if the baseline's is. Last is
     the part of the third moment that the added row has, which counts the most.
@@ -375,7 +375,7 @@ def models_table(
     margin: float,
     level: float,
 ) -> tuple[pd.DataFrame, dict[Any, Comparison]]:
-    """Test every model against the first one; the table of `compare_models`.
+    """Test every model against the first, and return the table.
 
     The place of the first model's gap is found on a quarter of the rows, and gaps are
     tested on the others. Return the table, and the comparisons with the first model.
@@ -424,7 +424,7 @@ def _find_place(
 def _record(
     found: Comparison, as_good: PairedTest, fairer: PairedTest
 ) -> dict[str, float]:
-    """One row of the table of `compare_models`."""
+    """Return one row of the table of `compare_models`."""
     values, differences = found.mitigated, found.difference
     return {
         **values,
@@ -449,7 +449,7 @@ def _check_two_labels(y_true: NDArray[Any]) -> None:
 
 
 def _read_scores(y_score: Any, baseline: Any, n_rows: int) -> dict[Hashable, Floats]:
-    """Scores of all models by their labels, those of the baseline first."""
+    """Return the scores of all models by their labels, those of the baseline first."""
     if not isinstance(y_score, Mapping) and not hasattr(y_score, "columns"):
         raise TypeError(
             "y_score must be a mapping of labels to scores, or a DataFrame, got a "
@@ -503,7 +503,7 @@ def compare_models(
     y_score: Mapping[Any, ArrayLike] | pd.DataFrame,
     *,
     baseline: Hashable,
-    sensitive_features: Any,
+    sensitive_features: ArrayLike | None,
     margin: float,
     metric: Callable[..., float] | None = None,
     confidence_level: float = 0.95,

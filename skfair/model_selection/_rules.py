@@ -51,7 +51,7 @@ class Rule(ABC):
             check_metric_name("fairness", self.fairness)
 
     def _means(self, cv_results: CVResults) -> pd.DataFrame:
-        """Mean performance, and the one number of all fairness scores, of candidates.
+        """Return mean performance and fairness of each candidate.
 
         Columns are "performance" and "fairness".
         """
@@ -161,7 +161,7 @@ default=None
 
 
 def fairness_names(rule: Rule) -> list[str]:
-    """Names of the fairness scores of a rule."""
+    """Return the names of the fairness scores of a rule."""
     return [rule.fairness] if isinstance(rule.fairness, str) else [*rule.fairness]
 
 
@@ -198,7 +198,7 @@ def check_metric_names(parameter: str, values: Any) -> None:
 
 
 def compared_means(cv_results: CVResults, *metrics: str) -> pd.DataFrame:
-    """Mean test scores of the candidates that have finite ones in all metrics.
+    """Return mean test scores of candidates with finite scores in all metrics.
 
     Of a halving search, only those of the last iteration, which used most rows. The
     index is the position in the search.
@@ -212,7 +212,7 @@ def compared_means(cv_results: CVResults, *metrics: str) -> pd.DataFrame:
 
 
 def results_of(cv_results: Any, *metrics: str) -> pd.DataFrame:
-    """Means and standard deviations of the scores of a search, which has some metrics.
+    """Return means and standard deviations of the scores of a search.
 
     A row is a candidate. Of a halving search there is also the iteration, "iter".
     """
@@ -251,7 +251,7 @@ def results_of(cv_results: Any, *metrics: str) -> pd.DataFrame:
 
 
 def metrics_of(cv_results: Any) -> list[str]:
-    """Names of the metrics in the results of a search."""
+    """Return the names of the metrics in the results of a search."""
     table = results_of(cv_results)
     return [name.removeprefix(_MEAN) for name in table if name.startswith(_MEAN)]
 
@@ -290,7 +290,7 @@ def standard_error(cv_results: CVResults, metric: str, candidate: int) -> float:
 
 
 def folds_of(cv_results: CVResults, metric: str) -> list[Floats]:
-    """Test scores of the candidates in each fold."""
+    """Return test scores of the candidates in each fold."""
     column = re.compile(rf"split\d+_test_{re.escape(metric)}")
     return [
         np.asarray(cv_results[name])
@@ -300,7 +300,7 @@ def folds_of(cv_results: CVResults, metric: str) -> list[Floats]:
 
 
 def first_best(means: pd.DataFrame, *metrics: str) -> int:
-    """Position of the largest score; ties go to the next metric, then to the first."""
+    """Return the position of the largest score, ties by the next metric."""
     order = np.lexsort([-means[metric] for metric in reversed(metrics)])
     return int(means.index[order[0]])
 
@@ -405,7 +405,7 @@ class BestUnder(Rule):
 
 
 def limits_of(rule: BestUnder) -> list[Any]:
-    """Limits of the fairness scores of a rule, one for each or one for all."""
+    """Return limits of the fairness scores of a rule, one for each or one for all."""
     limit: Any = rule.limit
     several = isinstance(limit, Sequence) and not isinstance(limit, str)
     return [*limit] if several else [limit]
@@ -563,14 +563,14 @@ class FairestWithin(Rule):
         check_real("tolerance", share, 0, MOST_LOST)
 
     def _no_share(self, reason: str) -> str:
-        """Error message: a share of the performance is meaningless."""
+        """Return the error message: a share of the performance is meaningless."""
         return (
             f"performance={self.performance!r} {reason}, so a share of it means "
             "nothing. Use kind='absolute' with tolerance=<the loss allowed>."
         )
 
     def _choose(self, cv_results: CVResults, means: pd.DataFrame) -> int:
-        least = self.least_performance(cv_results)
+        least = self.min_performance(cv_results)
         within = means[means["performance"] >= least - ROUNDING]
         if len(within):
             return first_best(within, "fairness", "performance")
@@ -581,7 +581,7 @@ class FairestWithin(Rule):
         )
         return best
 
-    def least_performance(self, cv_results: CVResults) -> float:
+    def min_performance(self, cv_results: CVResults) -> float:
         """Compute the mean score from which on a candidate performs well enough.
 
         Parameters
@@ -728,7 +728,7 @@ def _reference(
 
 
 def non_dominated(points: Floats) -> Bools:
-    """Which points, of coordinates to be maximised, no other point dominates.
+    """Return which points, of coordinates to be maximised, no other point dominates.
 
     Equal points do not dominate each other. Two coordinates take O(n log n), more take
     O(n) comparisons with each point of the front.
@@ -750,7 +750,7 @@ def non_dominated(points: Floats) -> Bools:
 
 
 def hypervolume(points: Floats, reference: Floats) -> float:
-    """Volume between a reference point and the points that are better than it.
+    """Return volume between a reference point and the points that are better than it.
 
     It sums slices along the last coordinate, recursively, down to two coordinates.
     """

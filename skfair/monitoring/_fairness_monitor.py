@@ -27,17 +27,17 @@ from skfair._utils._validation import (
 )
 from skfair._utils._warnings import warn_user
 from skfair.groups import (
-    plain_label,
+    python_label,
     warn_of_look_alikes,
     with_labels,
 )
-from skfair.metrics._as_metric import METRICS, as_metric, plain_options
+from skfair.metrics._as_metric import METRICS, as_metric, changed_options
 from skfair.metrics._confidence_interval import (
     ConfidenceInterval,
     bounded_metric,
     join,
-    least_level,
     lower_bound,
+    smallest_level,
     upper_bound,
 )
 from skfair.metrics._madd import MADD
@@ -253,7 +253,7 @@ class FairnessMonitor:
     @property
     def _metric_text(self) -> str:
         """Name of the metric, with its options as they are typed."""
-        name, options = self._metric.name, plain_options(self._metric)
+        name, options = self._metric.name, changed_options(self._metric)
         settings = [f", {name}={value!r}" for name, value in sorted(options.items())]
         return f"partial({name}{''.join(settings)})" if settings else name
 
@@ -262,8 +262,8 @@ class FairnessMonitor:
         y_true: ArrayLike | None,
         y_score: Any,
         *,
-        sensitive_features: Any = None,
-        control_features: Any = None,
+        sensitive_features: ArrayLike | None = None,
+        control_features: ArrayLike | None = None,
     ) -> None:
         """Add a batch of rows, and look at the disparity of all rows so far.
 
@@ -302,7 +302,7 @@ class FairnessMonitor:
         look = self._look(total)
         if self._n_scores is not None:  # unless scores have any scale
             batch = rounded(batch, self._n_scores)
-        blocks = with_look(self._blocks, batch)
+        blocks = add_look(self._blocks, batch)
         recent, change = self._recent(blocks)
         self.table_, self._blocks, self._change = total, blocks, change
         self._looks.append(look | recent)
@@ -371,7 +371,7 @@ class FairnessMonitor:
         return merged
 
     def _shared(self) -> dict[str, Any]:
-        """Return what monitors must have in common to be merged."""
+        """Return the settings that merged monitors must have in common."""
         return {
             "metric and options": self._metric_text,
             "at_most": self.at_most,
@@ -461,7 +461,7 @@ class FairnessMonitor:
         return self._anytime(*(self._last()[name] for name in _RECENT_COLUMNS[:3]))
 
     def _anytime(self, value: float, lower: float, upper: float) -> ConfidenceInterval:
-        """Interval that holds at all looks at once."""
+        """Return the interval that holds at all looks at once."""
         return ConfidenceInterval(value, lower, upper, self.confidence_level, "anytime")
 
     def to_dict(self) -> dict[str, Any]:
@@ -546,14 +546,14 @@ class FairnessMonitor:
         self,
         y_true: Any,
         y_score: Any,
-        sensitive_features: Any = None,
-        control_features: Any = None,
+        sensitive_features: ArrayLike | None = None,
+        control_features: ArrayLike | None = None,
     ) -> Any:
-        """Table of rows, or of each stratum."""
+        """Return the table of rows, or of each stratum."""
         columns = sensitive_features, control_features
         if not isinstance(y_score, Mapping):
             return self._count(y_true, y_score, *columns)
-        strata, tables = [*map(plain_label, y_score)], [*y_score.values()]
+        strata, tables = [*map(python_label, y_score)], [*y_score.values()]
         if len({*strata}) < len(strata):
             raise ValueError(f"y_score must map distinct strata, got {[*y_score]}.")
         for table in tables:
@@ -571,7 +571,7 @@ class FairnessMonitor:
         return dict(zip(strata, counted, strict=True))
 
     def _count(self, y_true: Any, y_score: Any, *columns: Any) -> Any:
-        """Table of rows, or of each stratum, in which all people weigh the same."""
+        """Count rows, or those of each stratum, in a table of equal weights."""
         rows = self._metric.read(y_true, y_score, *columns)
         if rows.weight is not None:
             raise ValueError(
@@ -589,7 +589,7 @@ class FairnessMonitor:
             part = replace(checked[own], strata=None)
             table = table_of(self._metric.condense(part))
             n_counted, n_own = table.counts.sum(), part.n_people
-            if self._weighted and n_counted != n_own:
+            if self._metric.averages_strata and n_counted != n_own:
                 raise ValueError(
                     "metric must have multistratum='max' where only some rows count, "
                     f"as in rates of one true label: {n_counted} of {n_own} rows "
@@ -597,11 +597,6 @@ class FairnessMonitor:
                 )
             by_stratum[label] = table
         return by_stratum
-
-    @property
-    def _weighted(self) -> bool:
-        """Whether the disparity is the mean over strata."""
-        return self._metric.multistratum == "weighted"
 
     def _check_strata(self, batch: Any) -> None:
         """Raise if a batch has strata and earlier rows have not, or the reverse."""
@@ -617,7 +612,7 @@ class FairnessMonitor:
     def _recent(
         self, blocks: list[Block]
     ) -> tuple[dict[str, Any], tuple[int, int, int] | None]:
-        """Entries of a look about the recent rows, and when a change began.
+        """Return the entries of a look about the recent rows, and when a change began.
 
         All statements of all looks hold at once. One half of the level of a look is
         for differences of the rows before and since a start, a quarter for those of the
@@ -680,7 +675,7 @@ class FairnessMonitor:
         return max(estimate, first), first, last
 
     def _distance(self, first: Any, second: Any, tail: float) -> float:
-        """How far apart the bounds of two samples are, by `separation`.
+        """Return how far apart the bounds of two samples are.
 
         Only groups that are large enough in both are compared: a group that has become
         so, or has appeared, is no change of the others.
@@ -692,7 +687,7 @@ class FairnessMonitor:
             true = _true_classes(*pair)
             large = [_large_groups(part, smallest, true) for part in pair]
             groups = [group for group in large[0] if group in large[1]]
-            both.append([of_groups(part, groups) for part in pair])
+            both.append([select_groups(part, groups) for part in pair])
         if not both:
             return -math.inf
         before, since = (
@@ -704,11 +699,11 @@ class FairnessMonitor:
         return separation(before, since, tail)
 
     def _compare_once(self, table: Any) -> Comparisons:
-        """Disparity of a table, with bounds that hold at one look."""
+        """Return the disparity of a table, with bounds that hold at one look."""
         return self._disparity(table, "finite_sample").comparisons
 
     def _look(self, table: Any) -> dict[str, Any]:
-        """Row of the history for the table of all rows so far."""
+        """Return the row of the history for the table of all rows so far."""
         comparisons, stratum, n_groups, now, waiting = self._disparity(table)
         if comparisons.message:
             warn_user(comparisons.message, UndefinedMetricWarning)
@@ -737,12 +732,12 @@ class FairnessMonitor:
         }
 
     def _smallest(self, *several: Mapping[Hashable, Any]) -> int:
-        """Least number of rows of a group that is compared."""
+        """Return the least number of rows of a group that is compared."""
         given = (part.min_group_size for parts in several for part in parts.values())
         return max(self.min_group_size, max(given, default=1))
 
     def _disparity(self, table: Any, method: Method = "anytime") -> Disparity:
-        """Disparity of a table, the largest over strata or their mean.
+        """Return the disparity of a table, the largest over strata or their mean.
 
         Bounds for all looks give each pair of groups its share of the level, large
         enough or not.
@@ -769,7 +764,7 @@ class FairnessMonitor:
         n_waiting = len(parts) * len(every) - sum(map(len, large.values()))
         sizes = n_groups, known, n_waiting
         largest, weights = None, None
-        if within and self._weighted:
+        if within and self._metric.averages_strata:
             weights = [float(parts[label].counts.sum()) for label in found]
         elif found:
             largest = max(found, key=lambda label: found[label].value)
@@ -808,7 +803,7 @@ class FairnessMonitor:
             return self._compare(table._rows, method)
         small = [every[i] for i in np.flatnonzero(sizes < smallest)]
         few = describe_left_out(small, len(every), smallest, which)
-        own = of_groups(table, [every[i] for i in large])
+        own = select_groups(table, [every[i] for i in large])
         return self._compare(own._rows, method)._replace(
             reason=reason, message=f"{name} leaves groups out: {few}."
         )
@@ -816,7 +811,7 @@ class FairnessMonitor:
     def _compare(
         self, cells: Rows, method: Method, min_group_size: int | None = None
     ) -> Comparisons:
-        """Disparity of cells that were kept, with bounds of the noise."""
+        """Return the disparity of cells that were kept, with bounds of the noise."""
         if min_group_size is not None:
             groups = replace(cells.groups, min_group_size=min_group_size)
             cells = cells.with_groups(groups)
@@ -824,16 +819,16 @@ class FairnessMonitor:
         return self._metric.compare(observed, method)
 
     def _pvalue(self, bounds: Comparisons) -> float:
-        """Smallest level whose lower bound is above `at_most`; 1 where undefined."""
+        """Return the smallest level whose lower bound exceeds `at_most`, or 1."""
         if math.isnan(bounds.value):
             return 1.0
         # The bound as it is: cut at 0, it would be at a limit of 0 for every level.
-        return least_level(
+        return smallest_level(
             lambda level: self.at_most - bounds.low(level / bounds.n_comparisons)
         )
 
     def _last(self) -> dict[str, Any]:
-        """Last row of the history."""
+        """Return the last row of the history."""
         if not self._looks:
             raise ValueError("the monitor has seen no rows yet: call update first.")
         return self._looks[-1]
@@ -841,7 +836,7 @@ class FairnessMonitor:
 
 def _metric_to_dict(metric: Metric) -> dict[str, Any]:
     """Return the name of a metric and its options, for `json.dumps`."""
-    options = plain_options(metric)
+    options = changed_options(metric)
     for name, value in options.items():
         plain = value is None or isinstance(value, (str, bool, int, float))
         if not plain or (isinstance(value, float) and math.isnan(value)):
@@ -901,7 +896,7 @@ def _true_classes(*tables: CountTable) -> set[Hashable]:
 def _rows_by_group(
     table: CountTable, true: Collection[Hashable] | None = None
 ) -> dict[Hashable, int]:
-    """Count the people of each group, with true classes those of its rarest one."""
+    """Count the people of each group, and of its rarest true class."""
     counts, by_label = table.counts, _rows_by_label(table)
     for label in by_label if true is None else true:
         counts = np.minimum(counts, by_label.get(label, 0))
@@ -917,7 +912,7 @@ def _large_groups(
 
 
 def _compared_groups(parts: Mapping[Hashable, Any], smallest: int) -> set[Hashable]:
-    """Find the groups that are large enough in a stratum with another one."""
+    """Find the groups that are large enough in a stratum to be compared."""
     large = [_large_groups(part, smallest) for part in parts.values()]
     return {group for groups in large if len(groups) > 1 for group in groups}
 
@@ -932,16 +927,16 @@ def _n_rates(table: CountTable) -> int:
     return len(true) * len({*true, *predicted})
 
 
-def of_groups(table: CountTable, labels: Sequence[Hashable]) -> CountTable:
-    """Table of some groups."""
+def select_groups(table: CountTable, labels: Sequence[Hashable]) -> CountTable:
+    """Return the table of some groups."""
     if tuple(labels) == table.labels:
         return table
     groups = with_labels(table._rows.groups, tuple(labels))
-    return CountTable._of(table._rows.with_groups(groups).grouped())
+    return CountTable._wrap(table._rows.with_groups(groups).grouped())
 
 
 def _with_share(comparisons: Comparisons, share: float) -> Comparisons:
-    """Comparisons as one, with a share of the level that is split over them."""
+    """Return comparisons as one, with a share of the level that is split over them."""
     low, n_comparisons = comparisons.low, comparisons.n_comparisons
     return comparisons._replace(
         n_comparisons=1, low=lambda level: low(level * share / n_comparisons)
@@ -957,7 +952,7 @@ def _table_to_json(table: Any) -> Any:
 
 
 def _table_from_json(data: Any) -> Any:
-    """Return what `_table_to_json` was given."""
+    """Read the output of `_table_to_json`."""
     if data is None:
         return None
     if "strata" not in data or "type" in data:
@@ -978,7 +973,7 @@ def _look_to_json(look: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _look_from_json(look: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what `_look_to_json` was given."""
+    """Read the output of `_look_to_json`."""
     names = {*_COLUMNS, *_RECENT_COLUMNS, "stratum", "epoch", "known", "n_waiting"}
     _check_entry("looks", look, lambda look: {*look} == names)
     for name, value in look.items():
@@ -995,22 +990,22 @@ def _check_entry(name: str, value: Any, is_valid: Callable[[Any], bool]) -> None
 
 
 def _is_whole(value: Any) -> bool:
-    """Whether a value is a whole number of at least 0, of 64 bits."""
+    """Return whether a value is a whole number of at least 0, of 64 bits."""
     return type(value) is int and 0 <= value < MAX_WHOLE
 
 
 def _is_number(value: Any) -> bool:
-    """Whether a value is a number, or null where it is undefined."""
+    """Return whether a value is a number, or null where it is undefined."""
     return value is None or isinstance(value, float) or _is_whole(value)
 
 
 def _is_block(value: list[Any]) -> bool:
-    """Whether a value is a number of looks and a table."""
+    """Return whether a value is a number of looks and a table."""
     return len(value) == 2 and _is_whole(value[0]) and value[1] is not None
 
 
 def _are_three(value: Any) -> bool:
-    """Whether a value is the time of a change and the ends of its interval."""
+    """Return whether a value is the time of a change and the ends of its interval."""
     return len(value) == 3 and all(map(_is_whole, value))
 
 
@@ -1036,11 +1031,11 @@ def rounded(table: Any, n_scores: int) -> Any:
     if isinstance(table, dict):
         return {label: rounded(part, n_scores) for label, part in table.items()}
     scores = bins_of(table._rows.y_pred, n_scores) / n_scores
-    return CountTable._of(merge_cells(replace(table._rows, y_pred=scores)))
+    return CountTable._wrap(merge_cells(replace(table._rows, y_pred=scores)))
 
 
-def with_look(blocks: Sequence[Block], batch: Any) -> list[Block]:
-    """Add a look, and join the two oldest blocks of a length of which are too many."""
+def add_look(blocks: Sequence[Block], batch: Any) -> list[Block]:
+    """Add a look, and join the two oldest blocks where a length has too many."""
     joined, length = [*blocks, (1, batch)], 1
     while True:
         alike = [i for i, (n_looks, _) in enumerate(joined) if n_looks == length]
@@ -1061,12 +1056,12 @@ def splits_of(blocks: Sequence[Block]) -> list[tuple[int, Any, Any]]:
 
 
 def share_of_look(n_looks: int) -> float:
-    """Share of the level that a look has; the shares of all looks add up to 1."""
+    """Return the share of the level of a look; all shares add up to 1."""
     return 1 / (_SUM_OF_SHARES * (n_looks + 1) * math.log(n_looks + 1) ** 2)
 
 
 def levels_of(tail: float) -> list[float]:
-    """Levels from 1 down to the product of two p-values that has this p-value."""
+    """Return levels from 1 down to the product that has the p-value `tail`."""
     logarithms = -chdtri(4, tail) / 2 * np.linspace(0, 1, _N_LEVELS + 1)
     return [float(level) for level in np.exp(logarithms)]
 

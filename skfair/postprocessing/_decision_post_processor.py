@@ -252,7 +252,7 @@ default="demographic_parity"
         cv: Any = 5,
         sensitive_features: Selector | None = None,
         drop_sensitive: bool = False,
-        random_state: Any = None,
+        random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.estimator = estimator
@@ -270,9 +270,9 @@ default="demographic_parity"
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: ArrayLike,
         *,
-        sensitive_features: Any = None,
+        sensitive_features: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         **fit_params: Any,
     ) -> Self:
@@ -385,7 +385,7 @@ default="demographic_parity"
         return model
 
     def decision_function(
-        self, X: Any, *, sensitive_features: Any = None
+        self, X: Any, *, sensitive_features: ArrayLike | None = None
     ) -> NDArray[np.float64]:
         """Compute the adjusted score of each class, the largest of which decides.
 
@@ -413,7 +413,9 @@ default="demographic_parity"
         scores = self._adjusted_scores(X, sensitive_features)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
-    def predict(self, X: Any, *, sensitive_features: Any = None) -> NDArray[Any]:
+    def predict(
+        self, X: Any, *, sensitive_features: ArrayLike | None = None
+    ) -> NDArray[Any]:
         """Decide for each row.
 
         Parameters
@@ -438,8 +440,8 @@ default="demographic_parity"
         scores = self._adjusted_scores(X, sensitive_features)
         return np.asarray(self.classes_[scores.argmax(axis=1)])
 
-    def _adjusted_scores(self, X: Any, sensitive_features: Any) -> Floats:
-        """Score of each class, 1 minus expected cost moved by the multipliers."""
+    def _adjusted_scores(self, X: Any, sensitive_features: ArrayLike | None) -> Floats:
+        """Return scores of classes, adjusted by the multipliers."""
         features, classes = begin_predict(self, X), self.classes_.tolist()
         predicted = label_probabilities(self.estimator_, features, classes)
         codes: NDArray[np.integer] = np.zeros(len(predicted), dtype=np.intp)
@@ -450,7 +452,7 @@ default="demographic_parity"
             if self.uses_group:
                 codes = encode_groups(groups, labels=self.groups_).codes
         if not self._chosen:
-            return self._rules.plain_scores(predicted)
+            return self._rules.baseline_scores(predicted)
         if not self.uses_group:
             labels, model = list(range(len(self.groups_))), self.group_estimator_
             q = label_probabilities(model, features, labels)

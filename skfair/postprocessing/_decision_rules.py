@@ -58,7 +58,7 @@ _N_DRAWS = 300
 
 
 class _Rules(NamedTuple):
-    """Rules of a path, and what they are applied with.
+    """Rules of a path, with the numbers that apply them.
 
     `calibrations` are by set of rows or by group, `shares` are those of the cells, and
     `multipliers` have the shape (n_rules, n_cells, n_classes).
@@ -70,7 +70,7 @@ class _Rules(NamedTuple):
 
 
 class DecisionRules:
-    """Rules of decisions, from the plain one to that with the most similar rates.
+    """Decision rules of a path, from the plain rule to the fairest.
 
     `compared` says which decisions (columns) are compared in each set of rows, and
     `kept` which groups are; `cost` has classes by decisions. Rows have a probability of
@@ -95,7 +95,7 @@ class DecisionRules:
         self.kept = np.zeros(self.shape, dtype=bool)
 
     def keep_groups(self, rows: Rows) -> tuple[NDArray[np.bool_], Floats]:
-        """Set which groups are compared, and return those of too few rows.
+        """Set the groups to compare, and return the groups of too few rows.
 
         Return also the effective number of rows, by group and set of rows.
         """
@@ -105,7 +105,7 @@ class DecisionRules:
         self.kept &= self.kept.sum(axis=0) > 1
         return few, counts
 
-    def plain_scores(self, p: Floats) -> Floats:
+    def baseline_scores(self, p: Floats) -> Floats:
         """Return one minus the expected cost of each decision."""
         return np.asarray(1 - p @ self._cost)
 
@@ -116,7 +116,7 @@ class DecisionRules:
         return np.asarray(np.ravel_multi_index((codes, conditions), self.shape))
 
     def effective_rows(self, rows: Rows) -> Floats:
-        """Return how many rows of equal weight know as much, by group and set."""
+        """Return the effective number of rows of each group and set."""
         cells, weights = self.cells_of(rows), rows.weights
         totals, squares = (
             np.bincount(cells, values, math.prod(self.shape))
@@ -125,7 +125,7 @@ class DecisionRules:
         return quotients(totals**2, squares).reshape(self.shape)
 
     def _rates(self, rows: Rows, decisions: Integers) -> Floats:
-        """Rates of the decisions of each rule in each cell."""
+        """Return the rates of the decisions of each rule in each cell."""
         cells = self.n_classes * self.cells_of(rows)
         shape = *self.shape, self.n_classes
         sums = np.array(
@@ -201,7 +201,7 @@ class DecisionRules:
         return np.clip(rates, 0, 1), gains
 
     def _rates_without_parts(self, limits: Floats) -> tuple[Floats, Floats]:
-        """Rates of rules that are fitted to all parts of the rows but one.
+        """Return rates of rules that are fitted to all parts of the rows but one.
 
         They are those in all rows, and in the rows that the rules are fitted to, of
         parts by rules.
@@ -217,7 +217,7 @@ class DecisionRules:
         return np.array(on_all), np.array(on_others)
 
     def _weights_of(self, rows: Rows) -> Floats:
-        """Weight of each cell, at least of the smallest positive number."""
+        """Return the weight of each cell, at least the smallest positive number."""
         weights = np.bincount(self.cells_of(rows), rows.weights, math.prod(self.shape))
         return np.maximum(weights, np.finfo(float).tiny).reshape(*self.shape, 1)
 
@@ -234,7 +234,7 @@ class DecisionRules:
         return rules._replace(multipliers=path)
 
     def _decide(self, rules: _Rules, rows: Rows) -> Integers:
-        """Plain decisions, and those of each rule of a path."""
+        """Return the plain decisions, and those of each rule of a path."""
         plain, values, ratios = self._scores_and_ratios(
             rules, rows.y_pred, rows.groups.codes
         )
@@ -250,10 +250,10 @@ class DecisionRules:
     def _scores_and_ratios(
         self, rules: _Rules, predicted: Floats, codes: Any
     ) -> tuple[Floats, Floats, Floats]:
-        """Plain scores, those that multipliers adjust, and ratios of the cells."""
+        """Return plain scores, adjusted scores, and ratios of cells."""
         p = predicted[:, : self.n_classes]
         values, ratios = self._values_and_ratios(rules, predicted, codes)
-        return self.plain_scores(p), 1 + values + _noise(p), ratios
+        return self.baseline_scores(p), 1 + values + _noise(p), ratios
 
     def _calibrate(self, rows: Rows) -> dict[int, Any]:
         """Fit logistic regressions to logarithms of the predicted probabilities.
@@ -290,7 +290,7 @@ class DecisionRules:
         ratios: Floats,
         limits: Floats,
     ) -> list[Floats]:
-        """Multipliers of the least expected loss under each limit, one after the other.
+        """Find the multipliers of least expected loss under each limit.
 
         There is a multiplier for each cell (row) and decision (column). They join those
         of comparisons of groups, which start from the solution of the limit before. If
@@ -357,7 +357,7 @@ class DecisionRules:
         return path
 
     def _gains(self, rows: Rows, decisions: Integers) -> Floats:
-        """Accuracy of the decisions of each rule, or minus their mean cost."""
+        """Return the accuracy of decisions of each rule, or minus their mean cost."""
         costs = self._cost[rows.y_true, decisions]
         cost = np.average(costs, axis=1, weights=rows.weights)
         return 1 - cost if self.performance == "accuracy" else -cost * self._unit
@@ -381,7 +381,7 @@ class DecisionRules:
         return int((differences + errors).argmin())
 
     def shows(self, chosen: int, max_difference: float) -> bool:
-        """Whether rows show that a rule keeps a difference."""
+        """Return whether rows show that a rule keeps a difference."""
         difference = -self.table["mean_test_neg_difference"][chosen]
         error = self.table["difference_error"][chosen]
         return bool(_is_below(difference, error, max_difference, _N_ERRORS_SHOWN))
@@ -417,7 +417,7 @@ class DecisionRules:
     def _values_and_ratios(
         self, rules: _Rules, predicted: Floats, codes: NDArray[np.integer]
     ) -> tuple[Floats, Floats]:
-        """Value of each decision, and how much each row counts in the rates of a cell.
+        """Return the value of each decision, and weights of rows in each rate.
 
         A row without a group counts in none.
         """
@@ -483,7 +483,7 @@ class _RateNoise:
         self._draws = generator.standard_normal((_N_DRAWS, *compared.shape))
 
     def largest(self, rates: Floats) -> Floats:
-        """Largest difference between two groups."""
+        """Return the largest difference between two groups."""
         highest = np.where(self.compared, rates, -math.inf).max(axis=-3)
         lowest = np.where(self.compared, rates, math.inf).min(axis=-3)
         return np.asarray((highest - lowest).max(axis=(-2, -1)))
@@ -491,7 +491,7 @@ class _RateNoise:
     def measure(
         self, rates: Floats, fitted: float = -1.0, fits: Floats | None = None
     ) -> tuple[float, float]:
-        """Largest difference expected for new rows, and its standard error.
+        """Return the largest difference expected for new rows, and its standard error.
 
         Noise adds to the largest difference of rates, and that of a rule that is given
         is subtracted. What is `fitted` is the share of the variance of this noise that
@@ -542,7 +542,7 @@ class _RateNoise:
         return [self.measure(*each) for each in zip(rates, fitted, fits, strict=True)]
 
     def _noise_of(self, rates: Floats) -> Floats:
-        """Variances of rates, with a row of each decision more: 0 has an error."""
+        """Return variances of rates, with one added row of each decision."""
         shrunk = (rates + self.units) / (1 + 2 * self.units)
         return np.where(self.compared, shrunk * (1 - shrunk) * self.units, 0)
 
@@ -556,7 +556,7 @@ class _RateNoise:
         return bool(self._largest_ratio(rates, errors) > critical)
 
     def _largest_ratio(self, rates: Floats, errors: Floats) -> Floats:
-        """Largest difference of two groups beside its standard error."""
+        """Return the largest difference of two groups beside its standard error."""
         largest = np.zeros(rates.shape[:-3])
         for first, second in itertools.combinations(range(len(errors)), 2):
             both = self.compared[first] & self.compared[second]
@@ -568,7 +568,7 @@ class _RateNoise:
 
 
 def _is_below(difference: Any, error: Any, limit: float, n_errors: float) -> Any:
-    """Whether differences are below a limit by standard errors; none is above 1."""
+    """Return whether differences are below a limit by standard errors."""
     return np.minimum(difference + n_errors * error, 1) <= limit
 
 
@@ -592,7 +592,7 @@ def _comparisons(shares: Floats) -> tuple[Floats, float]:
 
 
 def _noise(probabilities: Floats) -> Floats:
-    """Gumbel numbers by which near ties are broken, the same for equal probabilities.
+    """Return Gumbel noise that breaks near ties, equal for equal scores.
 
     Their largest sum with scores is a class drawn as the smoothed problem assumes. They
     are made of late decimals of the probabilities, times numbers of which none is a
@@ -606,5 +606,5 @@ def _noise(probabilities: Floats) -> Floats:
 
 
 def _logs(probabilities: Floats) -> Floats:
-    """Logarithms of probabilities, none of which is infinite."""
+    """Return the logarithms of probabilities, none of which is infinite."""
     return np.asarray(np.log(np.maximum(probabilities, _LEAST_PROBABILITY)))

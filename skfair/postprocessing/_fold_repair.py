@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Bunch, check_random_state
@@ -60,7 +60,7 @@ _REMEDY = (
 
 
 class Spread:
-    """Everyone's scores, over which rows that share a score of one model are spread.
+    """Everyone's scores, by which tied rows of one model are spread.
 
     A model of a tree gives few scores, other ones than the models of other folds. A row
     is drawn a height within its score's step in the CDF of its model, and gets the
@@ -68,11 +68,11 @@ class Spread:
     """
 
     def __init__(self, rows: Rows, n_models: int, scale: str) -> None:
-        """Learn from rows with scores, whose fold is the model."""
+        """Learn the scores of rows that were predicted by the models of folds."""
         parts = [rows, *(rows[rows.fold == model] for model in range(n_models))]
         statistics = [distributions(part) for part in parts]
         everyone, *self.by_model = [
-            LinearCDF.of(statistic, None, ends_of(scale, statistic.scores))
+            LinearCDF.from_statistic(statistic, None, ends_of(scale, statistic.scores))
             for statistic in statistics
         ]
         self.scores, self.heights = everyone.scores, everyone.middle
@@ -149,7 +149,7 @@ def make_repairer(mitigator: Any, **options: Any) -> ScoreRepairer:
 def repair_across_folds(
     repairer: ScoreRepairer, rows: Rows
 ) -> tuple[Rows, Floats, bool]:
-    """Repair the rows of each fold as learnt from those outside of it.
+    """Repair the rows of each fold by a map learnt from the other folds.
 
     If there are more than 100,000 rows, a sample of at most as many is held out in
     place of the folds. Return the rows that were held out, their repaired scores, and
@@ -197,7 +197,7 @@ def predict_fitted(
 
 
 def gap_of(predicted: ModelPredictions, repairer: ScoreRepairer | None = None) -> float:
-    """MCDP(0) of the mean of all models, which may be repaired."""
+    """Return MCDP(0) of the mean of all models, which may be repaired."""
     rows, scores = predicted.rows, predicted.scores.mean(axis=0)
     if repairer is not None:
         scores = _mean_repaired(repairer, predicted)
@@ -252,7 +252,7 @@ def compare_repair(
 
 
 def _add_gap(figures: dict[str, float], rows: Rows, gap: float) -> dict[str, float]:
-    """Add to gaps what a gap has more than that of rows with a score of one model."""
+    """Add to figures of MCDP the excess of a gap over that of the rows."""
     more = max(0.0, gap - mean_mcdp(rows).value)
     return {
         name: min(1.0, value + more) if name.endswith("mcdp") else value
@@ -290,9 +290,12 @@ def _warn_of_repair(mitigator: Any, comparison: Comparison, aim: Aim | None) -> 
 
 
 def repair_predictions(
-    mitigator: Any, X: Any, sensitive_features: Any, control_features: Any
+    mitigator: Any,
+    X: Any,
+    sensitive_features: ArrayLike | None,
+    control_features: ArrayLike | None,
 ) -> Floats:
-    """Mean of the predictions of the models, each of which is repaired."""
+    """Return the mean of the predictions of the models, each of which is repaired."""
     features, models = begin_predict(mitigator, X), mitigator.estimators_
     predicted = [scores_of(mitigator, model, features) for model in models]
     repairer = mitigator.repairer_
@@ -336,7 +339,7 @@ def scores_of(mitigator: Any, model: Any, X: Any) -> Floats:
 
 
 def cells_to_repair(rows: Rows) -> NDArray[np.integer]:
-    """Code of each row's group, or with several strata of its stratum and group.
+    """Return code of each row's group, or with several strata of its stratum and group.
 
     There is a map for each of these codes, and none for -1. The maps of a single
     stratum hold for all rows.
@@ -346,7 +349,7 @@ def cells_to_repair(rows: Rows) -> NDArray[np.integer]:
 
 
 def _folds_have_ties(rows: Rows) -> bool:
-    """Whether rows of a group share a score of one model beyond sampling noise."""
+    """Return whether many rows of a group share a score of one model."""
     limits = 1 / np.sqrt(np.maximum(row_counts(distributions(rows)), 1))
     for fold in range(int(rows.fold.max()) + 1):
         statistic = distributions(rows[rows.fold == fold])

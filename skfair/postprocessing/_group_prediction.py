@@ -190,7 +190,7 @@ def compare_strength(
 
 
 def default_group_estimator(estimator: Any, X: Any) -> Any:
-    """Gradient boosting, behind the steps before the classifier if it is a pipeline.
+    """Return gradient boosting behind the pipeline's first steps.
 
     It is regularised more than scikit-learn's default, which was overconfident on 3,000
     rows of Adult and of Bank. Without early stopping no rows are drawn at random.

@@ -27,8 +27,8 @@ from skfair._mitigation import (
     check_estimator,
     fit_all,
     groups_to_compare,
+    keep_comparable,
     route_fit_params,
-    within_strata,
 )
 from skfair._rows import Rows, squares_by_group
 from skfair._utils._arrays import Bools, Floats, Integers
@@ -280,7 +280,7 @@ class MADDPostProcessor(
         sensitive_features: Selector | None = None,
         drop_sensitive: bool = False,
         control_features: Selector | None = None,
-        random_state: Any = None,
+        random_state: int | np.random.RandomState | None = None,
         threshold: float | None = None,
         ties: Literal["mid", "random"] = "mid",
         unknown_groups: Literal["raise", "pooled"] = "raise",
@@ -310,10 +310,10 @@ class MADDPostProcessor(
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: ArrayLike,
         *,
-        sensitive_features: Any = None,
-        control_features: Any = None,
+        sensitive_features: ArrayLike | None = None,
+        control_features: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         **fit_params: Any,
     ) -> Self:
@@ -408,7 +408,11 @@ class MADDPostProcessor(
         return self
 
     def predict_proba(
-        self, X: Any, *, sensitive_features: Any = None, control_features: Any = None
+        self,
+        X: Any,
+        *,
+        sensitive_features: ArrayLike | None = None,
+        control_features: ArrayLike | None = None,
     ) -> Floats:
         """Predict repaired probabilities.
 
@@ -441,7 +445,11 @@ class MADDPostProcessor(
         return np.column_stack([1 - scores, scores])
 
     def predict(
-        self, X: Any, *, sensitive_features: Any = None, control_features: Any = None
+        self,
+        X: Any,
+        *,
+        sensitive_features: ArrayLike | None = None,
+        control_features: ArrayLike | None = None,
     ) -> NDArray[Any]:
         """Predict classes: the second where its repaired score reaches `threshold_`.
 
@@ -582,7 +590,9 @@ class StratumLosses:
         measured = _measured(rows)
         self.statistic = distributions(measured)
         # They are smoothed as the repair smooths them.
-        self.cdfs = GroupCDFs.of(self.statistic, smooth=model.max_mcdp is not None)
+        self.cdfs = GroupCDFs.from_statistic(
+            self.statistic, smooth=model.max_mcdp is not None
+        )
         #: Positions of each group's rows in the order of their scores.
         self.members = [
             part[np.argsort(rows.y_pred[part])]
@@ -598,15 +608,15 @@ class StratumLosses:
         #: Which groups the fairness loss compares.
         self.differing = _differing(measured, self.cdfs)
 
-    def of(self, amounts: Floats) -> Floats:
-        """Total loss, accuracy loss and fairness loss of each amount of repair."""
+    def evaluate(self, amounts: Floats) -> Floats:
+        """Return total, accuracy and fairness loss of each amount of repair."""
         all_measured = len(_measured(self.rows)) == len(self.rows)
         # Maps of scores that stay together are lines between the knots of the CDFs.
         by_height = all_measured or self.model.ties == "random"
         if self.model.accuracy_loss == "zero_one" and by_height:
             accuracy = self._error_rates(amounts)
         else:
-            accuracy = self._of_repaired(amounts, self._accuracy_loss)
+            accuracy = self._repaired_losses(amounts, self._accuracy_loss)
         fairness = self._fairness(amounts)
         for name, losses in {"accuracy_loss": accuracy, "fairness": fairness}.items():
             if not np.isfinite(losses).all():
@@ -618,7 +628,7 @@ class StratumLosses:
         return np.stack([self._total(accuracy, fairness), accuracy, fairness])
 
     def _total(self, accuracy: Any, fairness: Any) -> Any:
-        """Weighted sum of both losses."""
+        """Return the weighted sum of both losses."""
         return (1 - self.model.theta) * accuracy + self.model.theta * fairness
 
     def standard_error(self, amount: float) -> float:
@@ -639,7 +649,7 @@ class StratumLosses:
         return float(sem(losses)) if len(losses) > 1 else 0.0
 
     def _accuracy_loss(self, rows: Rows) -> float:
-        """Accuracy loss of the scores of some rows as they are."""
+        """Return the accuracy loss of the scores of some rows as they are."""
         loss = self.model.accuracy_loss
         if loss == "zero_one":
             wrong = (rows.y_pred >= self.model.threshold_) != rows.y_true
@@ -648,7 +658,7 @@ class StratumLosses:
         return float(loss(rows.y_true, rows.y_pred, **_weight_keywords(rows)))
 
     def _fairness_loss(self, rows: Rows) -> float:
-        """Fairness loss of the scores of some rows as they are."""
+        """Return the fairness loss of the scores of some rows as they are."""
         loss: Any = self.model.fairness
         if callable(loss):
             rows = _measured(rows)
@@ -661,21 +671,21 @@ class StratumLosses:
             return 0.0
         if loss == "mcdp":
             return self._gap(rows)
-        return MADD().locate(self._of_compared(rows)).value / 2
+        return MADD().locate(self._compared_distributions(rows)).value / 2
 
     def _gap(self, rows: Rows) -> float:
-        """MCDP(0) of the groups that are compared."""
-        return MCDP().find_pair(self._of_compared(rows)).value
+        """Return MCDP(0) of the groups that are compared."""
+        return MCDP().find_pair(self._compared_distributions(rows)).value
 
-    def _of_compared(self, rows: Rows) -> Distributions:
-        """Score distributions of the groups that are compared."""
+    def _compared_distributions(self, rows: Rows) -> Distributions:
+        """Return score distributions of the groups that are compared."""
         return distributions(rows_compared(_measured(rows), self.differing))
 
     def _fairness(self, amounts: Floats) -> Floats:
-        """Loss of a callable; else that without repair times the share of MCDP left."""
+        """Return the fairness loss of each amount of repair."""
         model = self.model
         if callable(model.fairness):
-            return self._of_repaired(amounts, self._fairness_loss)
+            return self._repaired_losses(amounts, self._fairness_loss)
         loss = self._fairness_loss(self.rows)
         tied = model.ties == "mid" and has_ties(self.statistic)
         if not loss or (not tied and model.max_mcdp is None):
@@ -683,20 +693,22 @@ class StratumLosses:
         plain = self._gap(self.rows)
         left = np.minimum(amounts, plain)
         if tied:
-            left = self._of_repaired(amounts, self._gap)
+            left = self._repaired_losses(amounts, self._gap)
         return np.asarray(loss * left / plain)
 
-    def _of_repaired(self, amounts: Floats, loss: Callable[[Rows], float]) -> Floats:
-        """Loss of the rows repaired by each amount."""
+    def _repaired_losses(
+        self, amounts: Floats, loss: Callable[[Rows], float]
+    ) -> Floats:
+        """Return the loss of the rows repaired by each amount."""
         repaired = map(self._repaired, amounts)
         return np.array([loss(replace(self.rows, y_pred=part)) for part in repaired])
 
     def _repaired(self, amount: float) -> Floats:
-        """Scores of the rows repaired by an amount."""
+        """Return the scores of the rows repaired by an amount."""
         cdfs = self.cdfs
         scores: Floats = self.rows.y_pred
         by_gap = self.model.max_mcdp is not None
-        repair = cdfs.within_band if by_gap else cdfs.towards_everyone
+        repair = cdfs.clip_to_band if by_gap else cdfs.move_towards_pooled
         path = repair(float(amount))
         if not path.moves:
             return scores
@@ -710,7 +722,7 @@ class StratumLosses:
         return np.clip(repaired, 0, 1)
 
     def _error_rates(self, amounts: Floats) -> Floats:
-        """Zero-one loss of all levels, by a look-up in the sorted scores of each group.
+        """Return the zero-one loss of each amount of repair.
 
         A repaired score reaches the threshold exactly where the height of the score in
         its group reaches that of the threshold in the repaired distribution. With
@@ -737,7 +749,7 @@ class StratumLosses:
         return np.asarray(errors / weights.sum())
 
     def _targets_at(self, amounts: Floats) -> Floats:
-        """Height of each group's target just below the threshold, at each amount.
+        """Return the height of each group's target at the threshold.
 
         Targets and repaired scores are linear between the ends of the steps of the CDF
         of everyone. The first of these at which repaired scores reach the threshold is
@@ -748,17 +760,19 @@ class StratumLosses:
         reached = np.full(n_amounts, 2 * len(self.cdfs.pooled.scores) - 1)
         while (reached - below > 1).any():
             middle = np.maximum((below + reached) // 2, 0)
-            reaches = self._at_ends(amounts, middle)[0] >= threshold
+            reaches = self._evaluate_at_ends(amounts, middle)[0] >= threshold
             below, reached = np.where(reaches, (below, middle), (middle, reached))
-        left, lower = self._at_ends(amounts, np.maximum(below, 0))
-        right, upper = self._at_ends(amounts, reached)
+        left, lower = self._evaluate_at_ends(amounts, np.maximum(below, 0))
+        right, upper = self._evaluate_at_ends(amounts, reached)
         rise = np.where(below < 0, 0, right - left)  # no score is below the first end
         share = np.ones(n_amounts)
         np.divide(threshold - left, rise, out=share, where=rise > 0)
         return np.asarray((1 - share) * lower + share * upper)
 
-    def _at_ends(self, amounts: Floats, ends: Integers) -> tuple[Floats, Floats]:
-        """For each amount, repaired score and targets at one end of a step."""
+    def _evaluate_at_ends(
+        self, amounts: Floats, ends: Integers
+    ) -> tuple[Floats, Floats]:
+        """Return repaired scores and targets at one end of a step."""
         pooled = self.cdfs.pooled
         scores, upper = pooled.scores[ends // 2], ends % 2 == 1
         heights = np.stack([cdf.ends_at(scores, upper) for cdf in self.cdfs.cdfs])
@@ -769,7 +783,7 @@ class StratumLosses:
 
 
 def _measured(rows: Rows) -> Rows:
-    """Return the rows on which fairness is measured, those that have a stratum."""
+    """Return the rows with a stratum, on which fairness is measured."""
     if rows.strata is None or (rows.strata.codes >= 0).all():
         return rows
     return rows[rows.strata.codes >= 0]
@@ -780,7 +794,7 @@ def losses_by_stratum(rows: Rows, model: MADDPostProcessor) -> list[StratumLosse
 
     A single stratum is where the maps of all rows are learnt and measured.
     """
-    groups, strata = within_strata(rows.groups, rows.strata, rows.weight, warn=False)
+    groups, strata = keep_comparable(rows.groups, rows.strata, rows.weight, warn=False)
     if rows.strata is None:
         return [StratumLosses(rows, model)]
     single, parts = len(rows.strata.labels) == 1, []
@@ -795,24 +809,24 @@ def losses_by_stratum(rows: Rows, model: MADDPostProcessor) -> list[StratumLosse
 def mean_losses(
     strata: list[StratumLosses], amounts: Floats, name: str
 ) -> dict[str, Floats]:
-    """Losses of each amount of repair, equations 15 to 19; and their mean over strata.
+    """Return losses of each amount of repair (equations 15 to 19).
 
     Amounts are levels, or the largest gaps allowed; `name` is that of their column.
     """
-    losses = np.stack([part.of(amounts) for part in strata])
+    losses = np.stack([part.evaluate(amounts) for part in strata])
     mean = np.tensordot(_shares(strata), losses, 1)
     names = ["total_loss", "accuracy_loss", "fairness_loss"]
     return {name: amounts} | dict(zip(names, mean, strict=True))
 
 
 def _shares(strata: list[StratumLosses]) -> Floats:
-    """Share of each stratum in the weight of all."""
+    """Return the share of each stratum in the weight of all."""
     weights = np.array([part.rows.weights.sum() for part in strata])
     return np.asarray(weights / weights.sum())
 
 
 def _differing(rows: Rows, groups: GroupCDFs) -> Bools:
-    """Whether the scores of each group differ from all others' beyond sampling noise.
+    """Return whether scores of groups differ beyond sampling noise.
 
     By the bound of Dvoretzky, Kiefer, Wolfowitz and Massart at 95 %, for all groups at
     once.
@@ -831,12 +845,12 @@ def _differing(rows: Rows, groups: GroupCDFs) -> Bools:
 
 
 def _weight_keywords(rows: Rows) -> dict[str, Any]:
-    """Keyword of the weights for a metric, none without weights."""
+    """Return the keyword of the weights for a metric, none without weights."""
     return {} if rows.weight is None else {"sample_weight": rows.weight}
 
 
 def rows_compared(rows: Rows, differing: Bools) -> Rows:
-    """Keep the rows of groups that differ; of a single one also all others together."""
+    """Keep the rows of groups that differ from the others."""
     if differing.all():
         return rows
     labels, codes = tuple(compress(rows.labels, differing)), np.cumsum(differing) - 1

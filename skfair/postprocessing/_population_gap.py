@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from skfair._mitigation import labels_text, within_strata
+from skfair._mitigation import keep_comparable, labels_text
 from skfair._rows import Rows
 from skfair._utils._arrays import Bools, Floats, Integers
 from skfair.groups import recode, rows_by_code
@@ -51,7 +51,7 @@ _MEAN_DISTANCE = 0.87
 
 
 class Aim(NamedTuple):
-    """Width of a band, and the MCDP(0) that it leaves in the population.
+    """Width of a band, with the MCDP(0) that it leaves in the population.
 
     `expected` is the mean over strata, and includes all groups of two rows or more;
     `steered` is that of the groups by which the band was found. Of the others, those
@@ -64,7 +64,7 @@ class Aim(NamedTuple):
     too_small: tuple[Hashable, ...]
 
     def problem(self, limit: float) -> str:
-        """Say that rows do not show the limit to be kept, if they do not."""
+        """Say why the rows do not show that the limit is kept; "" if they do."""
         if not self.too_small and self.expected <= _KEPT * limit:
             return ""
         expected = f"{self.expected:.3f}"
@@ -92,13 +92,13 @@ class ModelPredictions:
     spread: Floats
 
     def __getitem__(self, index: Any) -> Self:
-        """Predictions of some rows."""
+        """Take the predictions of some rows."""
         return type(self)(
             self.rows[index], self.scores[:, index], self.spread[:, index]
         )
 
     def mean(self, repaired: Floats) -> Floats:
-        """Mean over models of repaired scores; those that stay are not spread."""
+        """Average repaired scores over models; those that stay are not spread."""
         stays = repaired == self.spread
         return np.asarray(np.where(stays, self.scores, repaired).mean(axis=0))
 
@@ -118,7 +118,7 @@ class PopulationGaps:
         repair: Any,
         predicted: ModelPredictions | None = None,
     ) -> None:
-        parts, self.limit = _by_stratum(rows, predicted), limit
+        parts, self.limit = _split_by_stratum(rows, predicted), limit
         self.strata = [
             _Stratum(distributions(own), limit, scale, repair.ties, new)
             for own, new in parts
@@ -127,7 +127,7 @@ class PopulationGaps:
         self.shares = totals / totals.sum()
 
     def _mean(self, width: float) -> Floats:
-        """Mean over strata of the gap of steered groups, and of that of every one."""
+        """Average gaps over strata, of steered groups and of all groups."""
         return np.asarray(self.shares @ [part.gaps(width) for part in self.strata])
 
     def aim(self) -> Aim:
@@ -173,13 +173,13 @@ def _root(
     return low
 
 
-def _by_stratum(
+def _split_by_stratum(
     rows: Rows, predicted: ModelPredictions | None
 ) -> list[tuple[Rows, ModelPredictions | None]]:
     """Return the rows in each stratum that has a map, and what is predicted there."""
     if rows.strata is None:
         return [(rows, predicted)]
-    groups, strata = within_strata(rows.groups, rows.strata, rows.weight, warn=False)
+    groups, strata = keep_comparable(rows.groups, rows.strata, rows.weight, warn=False)
     assert strata is not None
     n_strata, rows = len(strata.labels), replace(rows, groups=groups)
     new: list[ModelPredictions | None] = [None] * n_strata
@@ -207,7 +207,7 @@ class _Stratum:
         # Scores are smoothed as the repair smooths them.
         ends = ends_of(scale, statistic.scores)
         options: dict[str, Any] = {"ends": ends, "smooth": scale == "probability"}
-        self.all = GroupCDFs.of(statistic, **options)
+        self.all = GroupCDFs.from_statistic(statistic, **options)
         sizes = self.all.n_rows
         noise = _MEAN_DISTANCE * np.sqrt(np.sort(1 / sizes)[-2:].sum())
         self.halves: list[GroupCDFs] = []
@@ -217,7 +217,7 @@ class _Stratum:
             n_halves = min(_MOST_HALVES, max(_FEWEST_HALVES, n_halves))
             random = np.random.default_rng(0)
             self.halves = [
-                GroupCDFs.of(half, **options, sizes=sizes)
+                GroupCDFs.from_statistic(half, **options, sizes=sizes)
                 for _ in range(n_halves // 2)
                 for half in _two_halves(statistic, random)
             ]
@@ -246,7 +246,7 @@ class _Stratum:
 
     def _leave_out(self, limit: float) -> None:
         """Leave small groups out, the smallest first, that no band can steer."""
-        after, sizes = self._after_halves(0.0), self.all.n_rows
+        after, sizes = self._gaps_after_halves(0.0), self.all.n_rows
         order = np.argsort(sizes, kind="stable")
         for group in order[self.steered[order] & (sizes[order] < MANY_ROWS_OF_GROUP)]:
             few = np.count_nonzero(self.steered) <= 2
@@ -256,10 +256,10 @@ class _Stratum:
         self._found[0.0] = self._measure(after)
 
     def too_small(self, width: float, most: float) -> list[Hashable]:
-        """Labels of the groups that are not steered, and beyond a gap at a width."""
+        """Return labels of groups that are too small to keep the limit."""
         if self.steered.all() or not self.halves:
             return []
-        after, kept = self._after_halves(width), self.steered.copy()
+        after, kept = self._gaps_after_halves(width), self.steered.copy()
         for group in np.argsort(-self.all.n_rows, kind="stable"):
             with_group = kept.copy()
             with_group[group] = True
@@ -268,23 +268,23 @@ class _Stratum:
         return [self.all.labels[group] for group in np.flatnonzero(~kept)]
 
     def gaps(self, width: float) -> list[float]:
-        """Mean gaps of all rows after the repairs of halves, to a band of a width.
+        """Return mean gaps of all rows after repairs learnt from halves.
 
         They are that of the groups that can be steered, and of all of several rows.
         """
         if width not in self._found:
-            self._found[width] = self._measure(self._after_halves(width))
+            self._found[width] = self._measure(self._gaps_after_halves(width))
         return self._found[width]
 
     def _measure(self, after: list[Floats]) -> list[float]:
         return [_mean_range(after, groups) for groups in (self.steered, self.several)]
 
-    def _after_halves(self, width: float) -> list[Floats]:
+    def _gaps_after_halves(self, width: float) -> list[Floats]:
         return [self._after(half, width) for half in self.halves or [self.all]]
 
     def _after(self, learnt: GroupCDFs, width: float) -> Floats:
-        """Heights of groups' CDFs at scores that are repaired as was learnt."""
-        path = learnt.within_band(width)
+        """Return heights of the groups' CDFs after a learnt repair."""
+        path = learnt.clip_to_band(width)
         if self.predicted:
             return _heights_of(
                 [
@@ -311,7 +311,7 @@ class _Stratum:
 
 
 def _heights_of(scores: list[Floats], weights: list[Floats]) -> Floats:
-    """Share of each group's weight at or below scores of all groups."""
+    """Return the share of each group's weight at or below scores of all groups."""
     points, heights = thinned(np.unique(np.concatenate(scores))), []
     for values, weight in zip(scores, weights, strict=True):
         order = np.argsort(values)
@@ -321,12 +321,12 @@ def _heights_of(scores: list[Floats], weights: list[Floats]) -> Floats:
 
 
 def _mean_range(heights: list[Floats], groups: Bools) -> float:
-    """Mean, over repairs, of the largest distance of two groups' CDFs."""
+    """Return the mean, over repairs, of the largest distance of two groups' CDFs."""
     return float(np.mean([np.ptp(part[groups], axis=0).max() for part in heights]))
 
 
 def _moved(learnt: GroupCDFs, path: Path, group: int, scores: Floats) -> Floats:
-    """Repaired scores of a group, where rows that share one stay together."""
+    """Return repaired scores of a group; tied rows stay together."""
     if not path.moves:
         return scores
     cdf = learnt.cdfs[group]
@@ -356,10 +356,12 @@ def _two_halves(
                 counts[own], half, method="marginals"
             )
             second[own] = counts[own] - first[own]
-    return _of_counts(statistic, first, counts), _of_counts(statistic, second, counts)
+    return _keep_counts(statistic, first, counts), _keep_counts(
+        statistic, second, counts
+    )
 
 
-def _of_counts(
+def _keep_counts(
     statistic: Distributions, counts: Integers, every: Integers
 ) -> Distributions:
     """Keep so many rows of each entry, of the number that it has."""

@@ -160,7 +160,7 @@ class RepairedClassifier(
         *,
         sensitive_features: Selector | None = None,
         drop_sensitive: bool = False,
-        random_state: Any = None,
+        random_state: int | np.random.RandomState | None = None,
         cv: Any = 5,
         n_jobs: int | None = None,
     ) -> None:
@@ -176,9 +176,9 @@ class RepairedClassifier(
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: ArrayLike,
         *,
-        sensitive_features: Any = None,
+        sensitive_features: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         **fit_params: Any,
     ) -> Self:
@@ -247,7 +247,7 @@ class RepairedClassifier(
         return self
 
     def predict_proba(
-        self, X: Any, *, sensitive_features: Any = None
+        self, X: Any, *, sensitive_features: ArrayLike | None = None
     ) -> NDArray[np.float64]:
         """Predict repaired probabilities.
 
@@ -282,7 +282,9 @@ class RepairedClassifier(
             scores = _repair(self.repair_, scores, groups)
         return np.column_stack([1 - scores, scores])
 
-    def predict(self, X: Any, *, sensitive_features: Any = None) -> NDArray[Any]:
+    def predict(
+        self, X: Any, *, sensitive_features: ArrayLike | None = None
+    ) -> NDArray[Any]:
         """Predict classes: the second where its repaired score reaches `threshold_`.
 
         Parameters
@@ -323,7 +325,7 @@ def _score_held_out(
 
 
 def _compare_folds(model: RepairedClassifier, rows: Rows) -> Comparison:
-    """Compare no repair with that of each fold by all others, and warn of no gain."""
+    """Compare the repair of each fold with no repair, and warn of no gain."""
     repaired = np.array(rows.y_pred)
     for fold in np.unique(rows.fold):
         own = rows.fold == fold

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal, Self
 
+import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin
 from sklearn.utils.validation import validate_data
@@ -169,7 +170,7 @@ class RepairedRegressor(
         sensitive_features: Selector | None = None,
         drop_sensitive: bool = False,
         control_features: Selector | None = None,
-        random_state: Any = None,
+        random_state: int | np.random.RandomState | None = None,
         ties: Literal["mid", "random"] = "mid",
         unknown_groups: Literal["raise", "pooled"] = "raise",
         cv: Any = 5,
@@ -191,10 +192,10 @@ class RepairedRegressor(
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: ArrayLike,
         *,
-        sensitive_features: Any = None,
-        control_features: Any = None,
+        sensitive_features: ArrayLike | None = None,
+        control_features: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         **fit_params: Any,
     ) -> Self:
@@ -280,7 +281,11 @@ class RepairedRegressor(
         return self
 
     def predict(
-        self, X: Any, *, sensitive_features: Any = None, control_features: Any = None
+        self,
+        X: Any,
+        *,
+        sensitive_features: ArrayLike | None = None,
+        control_features: ArrayLike | None = None,
     ) -> Floats:
         """Predict the target, repaired by the group of each row.
 

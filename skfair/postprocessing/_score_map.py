@@ -61,7 +61,7 @@ class Calibration(NamedTuple):
 
     @classmethod
     def fit(cls, rows: Rows, of_log_odds: bool) -> Self:
-        """Fit by log-loss or squared error. A line that does not rise is not used."""
+        """Fit by log-loss or squared error; a line that falls is not used."""
         weights = rows.weights / rows.weights.sum()
         if of_log_odds:
             log_odds, y = logit(clip_scores(rows.y_pred)), rows.y_true
@@ -111,9 +111,9 @@ class ScoreMap:
 
     def __call__(self, p: Floats, q: Floats, strength: float) -> Floats:
         """Return new scores at a strength."""
-        return next(self.at_each(p, q, [strength]))
+        return next(self.iterate_strengths(p, q, [strength]))
 
-    def at_each(
+    def iterate_strengths(
         self, p: Floats, q: Floats, strengths: Iterable[float]
     ) -> Iterator[Floats]:
         """Yield new scores at one strength after the other."""
@@ -130,7 +130,7 @@ class ScoreMap:
             )
 
     def changes_scores(self, strength: float) -> bool:
-        """Whether new scores differ from the old ones at a strength."""
+        """Return whether new scores differ from the old ones at a strength."""
         return bool(self._factors_at(strength).any())
 
     def _factors_at(self, strength: float) -> Floats:
@@ -144,7 +144,7 @@ class ScoreMap:
         return np.asarray((1 - share) * first + share * second)
 
     def _map(self, scores: Floats, beyond: Floats) -> Floats:
-        """Return new scores of calibrated ones, by what thresholds are raised by."""
+        """Return new scores of calibrated scores, by the shifts of thresholds."""
         beyond += self.thresholds
         np.subtract(scores[:, None], beyond, out=beyond)
         passed = beyond > 0
@@ -174,7 +174,7 @@ class StrengthMaps:
         self.performance: Performance = performance
 
     def fit(self, rows: Rows, q: Floats) -> Self:
-        """Fit the map of all rows, and for each fold that of the other rows."""
+        """Fit a map to all rows, and for each fold one to the other rows."""
         self.rows, self.q = replace(rows, fold=folds_of_maps(rows)), q
         self.map, self.maps_of_others = fit_maps(self.rows, q, self.performance)
         return self
@@ -210,7 +210,7 @@ class StrengthMaps:
 def fit_maps(
     rows: Rows, q: Floats, performance: Performance
 ) -> tuple[ScoreMap, list[ScoreMap]]:
-    """Fit the map of all rows, and for each of their folds that of the other rows.
+    """Fit a map to all rows, and for each fold one to the other rows.
 
     `q` are probabilities of groups, of shape (n_samples, n_groups), by models that were
     not fitted to the row, as are the predictions of the rows. The gap falls from the
@@ -224,7 +224,7 @@ def fit_maps(
     rows, q = _merge_equal(rows, q)
     others = [rows.fold != fold for fold in np.unique(rows.fold)]
     parts = [(rows, q), *((rows[other], q[other]) for other in others)]
-    prepared = [_plain_map(*part, performance) for part in parts]
+    prepared = [_baseline_map(*part, performance) for part in parts]
     maps = [plain for *_, plain in prepared]
     fitted = [i for i, plain in enumerate(maps) if len(plain.thresholds) > 1]
     costs = [_costs(parts[i][0], maps[i].thresholds, performance) for i in fitted]
@@ -246,7 +246,7 @@ def fit_maps(
 
 
 def folds_of_maps(rows: Rows) -> Integers:
-    """Fold of each row within which a map is measured: those of the rows, at most five.
+    """Return the fold within which each row's map is measured.
 
     Rows of a single fold are dealt to folds by the order of their scores.
     """
@@ -261,17 +261,17 @@ def held_out_scores(
 ) -> Iterator[Floats]:
     """Yield new scores of rows at each strength, by maps fitted without their fold."""
     parts = [np.flatnonzero(rows.fold == fold) for fold in range(len(maps))]
-    at_each = [
-        map_of_others.at_each(rows.y_pred[own], q[own], strengths)
+    iterate_strengths = [
+        map_of_others.iterate_strengths(rows.y_pred[own], q[own], strengths)
         for own, map_of_others in zip(parts, maps, strict=True)
     ]
-    for by_fold in zip(*at_each, strict=True):
+    for by_fold in zip(*iterate_strengths, strict=True):
         scores = np.empty(len(rows))
         scores[np.concatenate(parts)] = np.concatenate(by_fold)
         yield scores
 
 
-def _plain_map(
+def _baseline_map(
     rows: Rows, q: Floats, performance: Performance
 ) -> tuple[Rows, Floats, ScoreMap]:
     """Return the rows that have a group, and the map that changes nothing.
@@ -296,7 +296,7 @@ def _plain_map(
 
 
 def _ridge_and_allowances(rows: Rows) -> tuple[float, Floats]:
-    """Ridge by the number of rows, and how far each group's rate may be off the limit.
+    """Return the ridge penalty, and the allowance of each group's rate.
 
     It may be off by a row of the group, but not at all for the two largest groups. With
     the noise of a group in its place, groups of 20 to 150 rows kept gaps that new rows
@@ -315,7 +315,7 @@ def _ridge_and_allowances(rows: Rows) -> tuple[float, Floats]:
 
 
 def _costs(rows: Rows, thresholds: Floats, performance: Performance) -> Floats:
-    """Cost of a unit of the factors at each threshold, in the unit of the strength."""
+    """Return the cost of a unit of the factors at each threshold."""
     if performance == "r2":
         mean = np.average(rows.y_pred, weights=rows.weights)
         variance = np.average((rows.y_pred - mean) ** 2, weights=rows.weights)
@@ -326,7 +326,7 @@ def _costs(rows: Rows, thresholds: Floats, performance: Performance) -> Floats:
 
 
 def _thresholds(rows: Rows) -> Floats:
-    """Half way between quantiles of the scores and points at equal distances."""
+    """Return thresholds half way between quantiles and equal distances."""
     if not len(rows):
         return np.zeros(0)
     levels = (np.arange(_N_THRESHOLDS) + 0.5) / _N_THRESHOLDS
@@ -341,7 +341,7 @@ def _thresholds(rows: Rows) -> Floats:
 
 
 class _Gaps:
-    """Gaps at the thresholds of several parts of the rows, which follow one another.
+    """Excess rates at the thresholds of several parts of the rows.
 
     The gap of a group is what it has beyond what is allowed for its size: `limits` are
     the ridge and these allowances of each part.
@@ -377,7 +377,7 @@ class _Gaps:
         self._level = trace[:, None, None] / len(self.allowed)
 
     def rates(self, factors: Floats, width: Floats) -> tuple[Floats, Floats]:
-        """Excess rates and their slopes, of all parts."""
+        """Return the excess rates and their slopes, of all parts."""
         own = [slice(*ends) for ends in pairwise(self.starts)]
         both = zip(self._rates, own, strict=True)
         each = [rates(factors[:, i], width[i]) for rates, i in both]
@@ -385,13 +385,13 @@ class _Gaps:
         return np.concatenate(excesses, axis=1), np.concatenate(slopes)
 
     def size(self, factors: Floats) -> Floats:
-        """Root mean square of the change of scores, at each threshold."""
+        """Return the root mean square of the change of scores, at each threshold."""
         moved = (self._moment @ factors.T[..., None])[..., 0]
         squares = (factors.T * moved).sum(axis=1)
         return np.asarray(np.sqrt(np.maximum(squares, 0)))
 
     def ends(self, rate: Floats) -> tuple[Floats, Floats]:
-        """Highest and lowest excess rate at each threshold, less what is allowed."""
+        """Return the highest and lowest excess rate beyond the allowance."""
         return (rate - self.allowed).max(axis=0), (rate + self.allowed).min(axis=0)
 
     def step(
@@ -439,9 +439,9 @@ def _close_gaps(
     rates = gaps.rates(factors, width)
     highest, lowest = gaps.ends(rates[0])
     kept_gap = highest - lowest
-    plain_gap = np.maximum.reduceat(kept_gap, gaps.starts[:-1])[gaps.part]
+    baseline_gap = np.maximum.reduceat(kept_gap, gaps.starts[:-1])[gaps.part]
     for share in np.linspace(1, 0, _N_STEPS + 1)[1:]:
-        limit = np.where(plain_gap > 1e-9, share * plain_gap, 1.0)
+        limit = np.where(baseline_gap > 1e-9, share * baseline_gap, 1.0)
         for _ in range(_N_NEWTON):
             factors = gaps.step(factors, width, rates, limit)
             width = np.hypot(gaps.smoothing, _WIDTH_OF_CHANGE * gaps.size(factors))
@@ -454,7 +454,7 @@ def _close_gaps(
 
 
 def _centers(chosen: NDArray[np.bool_]) -> Floats:
-    """For each threshold, the matrix that centres the groups chosen."""
+    """Return the matrix that centres the chosen groups, for each threshold."""
     columns = chosen.T
     counts = np.maximum(columns.sum(axis=1), 1)[:, None, None]
     own = columns[..., None] * np.eye(len(chosen))
@@ -532,7 +532,7 @@ def _cells_of_alike(rows: Rows, q: Floats) -> Integers:
 
 
 def _contrasts(rows: Rows) -> Floats:
-    """Share of each row in the excess of each group, mean over strata by weight."""
+    """Return each row's share in the excess rate of each group."""
     strata: Any = np.zeros(len(rows), np.intp)
     strata = strata if rows.strata is None else rows.strata.codes
     contrasts = np.zeros((len(rows), rows.n_groups))
@@ -604,7 +604,7 @@ def _merge_equal(rows: Rows, q: Floats) -> tuple[Rows, Floats]:
 def _record(
     rows: Rows, scores: Floats, strength: float, performance: Performance
 ) -> dict[str, Any]:
-    """One row of the table of strengths."""
+    """Return one row of the table of strengths."""
     rows = replace(rows, y_pred=scores)[np.argsort(scores)]
     by_fold = [
         _measure(rows[rows.fold == fold], performance)
@@ -622,7 +622,7 @@ def _record(
 
 
 def _measure(rows: Rows, performance: Performance) -> dict[str, float]:
-    """Average precision or R2, and minus MCDP(0), nan where they are undefined.
+    """Return average precision or R2, and minus MCDP(0), nan where they are undefined.
 
     MCDP within strata is their mean. With several groups it is also adjusted for their
     sizes.
@@ -642,7 +642,7 @@ def _measure(rows: Rows, performance: Performance) -> dict[str, float]:
 def choose_strength(
     table: pd.DataFrame, performance: Performance, max_mcdp: float | None = None
 ) -> int:
-    """Position of the strength to take.
+    """Return the position of the strength to take.
 
     With `max_mcdp` it is the least whose MCDP is at most that, or else the fairest.
     Otherwise it is the least that is about as fair as the fairest one which keeps a

@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skfair._mitigation import ROUTED, LinkedToSite, labels_text, within_strata
+from skfair._mitigation import ROUTED, LinkedToSite, keep_comparable, labels_text
 from skfair._rows import Rows
 from skfair._utils._arrays import Floats
 from skfair._utils._columns import drop_columns, positions_of, select_columns
@@ -274,7 +274,7 @@ class ScoreRepairer(
         scale: Literal["probability", "real"] = "probability",
         unknown_groups: Literal["raise", "pooled"] = "raise",
         sensitive_features: Selector | None = None,
-        random_state: Any = None,
+        random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.repair_level = repair_level
         self.max_mcdp = max_mcdp
@@ -290,8 +290,8 @@ class ScoreRepairer(
         scores: ArrayLike | CountTable,
         y: Any = None,
         *,
-        sensitive_features: Any = None,
-        control_features: Any = None,
+        sensitive_features: ArrayLike | None = None,
+        control_features: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
         """Learn the score distributions.
@@ -350,6 +350,7 @@ CountTable
         self._check_parameters()
         table = rows_of_table(
             scores,
+            takes_strata=True,
             y=y,
             sensitive_features=sensitive_features,
             control_features=control_features,
@@ -401,7 +402,7 @@ CountTable
         if strata is None:
             self._learn_statistic(distributions(rows))
         else:
-            groups, compared = within_strata(rows.groups, strata, rows.weight, warn)
+            groups, compared = keep_comparable(rows.groups, strata, rows.weight, warn)
             assert compared is not None
             rows = replace(rows, groups=groups)
             statistics = [
@@ -421,7 +422,9 @@ CountTable
         # Certificates hold for exact CDFs.
         smooth = self.max_mcdp is not None and self.confidence_level is None
         smooth &= self.scale == "probability"
-        return self._learn(GroupCDFs.of(statistic, ends=ends, smooth=smooth))
+        return self._learn(
+            GroupCDFs.from_statistic(statistic, ends=ends, smooth=smooth)
+        )
 
     def _learn(self, learnt: GroupCDFs) -> Self:
         """Learn from the CDFs of the groups."""
@@ -433,9 +436,9 @@ CountTable
         self.repair_level_ = None
         if self.max_mcdp is None:
             self.repair_level_ = float(self.repair_level)
-            self._path = learnt.towards_everyone(self.repair_level_)
+            self._path = learnt.move_towards_pooled(self.repair_level_)
         else:
-            self._path = learnt.within_band(self.max_mcdp)
+            self._path = learnt.clip_to_band(self.max_mcdp)
         self._set_repaired_scores()
         self.certified_mcdp_: float | None = None
         if self.max_mcdp is not None and self.confidence_level is not None:
@@ -450,7 +453,7 @@ CountTable
         )
 
     def _certify(self, max_mcdp: float, level: float) -> None:
-        """Aim at a gap that leaves room for noise, and for rows that share scores.
+        """Return the aim that leaves room for noise and shared scores.
 
         Increasing maps keep the heights of the CDFs, so that any of them may be chosen
         by the same rows.
@@ -458,7 +461,7 @@ CountTable
         noise, rows = self._learnt.noise(level)
         aim = max(0.0, max_mcdp - noise - rows)
         while True:
-            self._path = self._learnt.within_band(aim)
+            self._path = self._learnt.clip_to_band(aim)
             self._set_repaired_scores()
             left = float(np.ptp(self._cdfs_after(), axis=0).max())
             excess = left + noise - max_mcdp
@@ -468,7 +471,7 @@ CountTable
         self.certified_mcdp_ = min(1.0, left + noise)
 
     def _cdfs_after(self) -> Floats:
-        """Heights of the CDFs of the repaired rows, one row a group, at many scores."""
+        """Return CDFs of repaired scores, one row a group, at many scores."""
         own = self._learnt.own
         if self.ties == "random":
             each = zip(own, self.cdfs_, self._learnt.heights(), strict=True)
@@ -510,7 +513,7 @@ CountTable
             self.certified_mcdp_ = max(own.certified_mcdp_ or 0.0 for own in repairers)
 
     def _scores_in(self, table: Any, *, reset: bool) -> Any:
-        """Return scores, of a table those in its only column that holds no groups."""
+        """Return scores, from the column of a table that holds no groups."""
         if not hasattr(table, "shape"):
             table = np.asarray(table)
         if len(table.shape) != 2:
@@ -549,8 +552,8 @@ CountTable
         self,
         scores: ArrayLike,
         *,
-        sensitive_features: Any = None,
-        control_features: Any = None,
+        sensitive_features: ArrayLike | None = None,
+        control_features: ArrayLike | None = None,
     ) -> Floats:
         """Repair scores.
 
@@ -676,8 +679,8 @@ CountTable
         scores: ArrayLike,
         y: Any = None,
         *,
-        sensitive_features: Any = None,
-        control_features: Any = None,
+        sensitive_features: ArrayLike | None = None,
+        control_features: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Floats:
         """Learn the score distributions and repair the same scores.
@@ -848,7 +851,7 @@ CountTable
         return table.reset_index(drop=True)
 
     def _knots(self, tol: Any) -> list[Knots]:
-        """Scores and repaired scores of each group, as few as `tol` allows."""
+        """Return scores and repaired scores of each group, as few as `tol` allows."""
         check_is_fitted(self)
         real = self.scale == "real"
         tol = check_real("tol", tol, 0, math.inf if real else 1)
@@ -922,7 +925,7 @@ def thinned(values: Floats) -> Floats:
 
 
 def labels_by_column(groups: tuple[Hashable, ...]) -> list[tuple[Any, ...]]:
-    """Labels by column: those of an intersection are tuples."""
+    """Return the labels by column: those of an intersection are tuples."""
     if all(isinstance(label, tuple) for label in groups):
         return list(zip(*groups, strict=True))
     return [groups]
@@ -954,7 +957,7 @@ def thin_knots(scores: Floats, repaired: Floats, tol: float) -> Knots:
 
 
 def strata_to_repair(
-    control_features: Any, n_samples: int, learnt: tuple[Hashable, ...]
+    control_features: ArrayLike | None, n_samples: int, learnt: tuple[Hashable, ...]
 ) -> Groups:
     """Return the strata of rows to repair, where `fit` has learnt from several."""
     if control_features is None:
@@ -968,7 +971,7 @@ def strata_to_repair(
 
 
 def share_of_own(n_rows: float) -> float:
-    """Share of a group's own rows in its CDF, of which the rest is everyone's."""
+    """Return the weight of a group's own rows in its mixed CDF."""
     if n_rows >= MANY_ROWS_OF_GROUP:
         return 1.0
     return float(n_rows**2 / (n_rows**2 + _ROWS_OF_EVERYONE**2))
@@ -988,14 +991,14 @@ class LinearCDF(NamedTuple):
     high: Floats
 
     @classmethod
-    def of(
+    def from_statistic(
         cls,
         statistic: Distributions,
         group: int | None,
         ends: tuple[float, float] = (0.0, 1.0),
     ) -> Self:
-        """CDF of a group that has rows, or of everyone."""
-        scores, weights = statistic.of_group(group)
+        """Return the CDF of a group that has rows, or of everyone."""
+        scores, weights = statistic.select_group(group)
         part = slice(None) if group is None else group
         total = statistic.totals[part].sum()
         count = row_counts(statistic)[part].sum()
@@ -1026,11 +1029,11 @@ class LinearCDF(NamedTuple):
         return np.stack([self.low, self.high], axis=1).ravel()
 
     def at(self, scores: Floats) -> Floats:
-        """Heights of the CDF at scores; at a knot, the upper end of the step."""
+        """Return heights of the CDF at scores; at a knot, the upper end of the step."""
         return interpolate(scores, np.repeat(self.scores, 2), self.ends)
 
     def ends_at(self, scores: Floats, upper: NDArray[np.bool_]) -> Floats:
-        """Heights at scores: of the upper or of the lower end of a step there."""
+        """Return heights at scores, of the upper or lower end of a step."""
         heights = self.at(scores)
         knots = np.searchsorted(self.scores, scores)
         lower = (self.scores[knots] == scores) & ~upper
@@ -1038,11 +1041,11 @@ class LinearCDF(NamedTuple):
         return heights
 
     def scores_at(self, heights: Floats) -> Floats:
-        """Scores at which the CDF has some heights."""
+        """Return the scores at which the CDF has some heights."""
         return np.interp(heights, self.ends, np.repeat(self.scores, 2))
 
     def heights_of(self, scores: Floats, draws: Floats | float | None) -> Floats:
-        """Heights of scores: within a step at a draw from [0, 1], or at its middle."""
+        """Return heights of scores, within a step drawn or in the middle."""
         knots = np.searchsorted(self.scores, scores)
         low, high = self.low[knots], self.high[knots]
         heights = (low + high) / 2 if draws is None else low + draws * (high - low)
@@ -1051,7 +1054,7 @@ class LinearCDF(NamedTuple):
         return heights
 
     def heights_at(self, learnt: LinearCDF, heights: Floats) -> Floats:
-        """Heights of this CDF at the scores where a learnt one has some heights.
+        """Return heights of this CDF where a learnt CDF has given heights.
 
         Rows that share a score are spread over the learnt step.
         """
@@ -1062,7 +1065,7 @@ class LinearCDF(NamedTuple):
         return np.interp(heights, np.stack(ends, axis=1).ravel(), self.ends)
 
     def mixed_with(self, pooled: LinearCDF, share: float) -> LinearCDF:
-        """Mean of this CDF, by a share, and of that of everyone at some quantiles."""
+        """Mix this CDF with that of everyone, at some quantiles."""
         if share == 1:
             return self
         levels = np.linspace(0, 1, _N_QUANTILES + 1)
@@ -1075,8 +1078,8 @@ class LinearCDF(NamedTuple):
         )
         return LinearCDF(scores, low, high)
 
-    def at_knots_of(self, pooled: LinearCDF) -> Floats:
-        """Heights at the ends of all steps of the CDF of everyone, in order.
+    def heights_at_knots(self, pooled: LinearCDF) -> Floats:
+        """Return the heights at the ends of all steps of the CDF of everyone, in order.
 
         `pooled` must have knots at all scores of `self`.
         """
@@ -1086,13 +1089,13 @@ class LinearCDF(NamedTuple):
         return np.stack([low, high], axis=1).ravel()
 
     def smoothed(self, statistic: Distributions, group: int) -> LinearCDF:
-        """CDF of the same rows, smoothed by a normal kernel in their log-odds.
+        """Return CDF of the same rows, smoothed by a normal kernel in their log-odds.
 
         The kernel's standard deviation is that of the n log-odds, times n^(-1/3). The
         CDF is returned as it is where smoothing moves it by more than sampling noise:
         then many rows share a score, or the density is too uneven for this kernel.
         """
-        scores, weights = statistic.of_group(group)
+        scores, weights = statistic.select_group(group)
         log_odds = logit(np.clip(scores, 1e-9, 1 - 1e-9))
         n_rows, shares = row_counts(statistic)[group], weights / weights.sum()
         variance = shares @ (log_odds - shares @ log_odds) ** 2
@@ -1134,7 +1137,7 @@ class GroupCDFs(NamedTuple):
     n_rows: NDArray[Any]
 
     @classmethod
-    def of(
+    def from_statistic(
         cls,
         statistic: Distributions,
         ends: tuple[float, float] = (0.0, 1.0),
@@ -1142,18 +1145,18 @@ class GroupCDFs(NamedTuple):
         smooth: bool = False,
         sizes: NDArray[Any] | None = None,
     ) -> Self:
-        """CDFs of the groups, smoothed if that is asked for.
+        """Return the CDFs of the groups, smoothed if that is asked for.
 
         A small group's is mixed with everyone's by its number of rows, or that in
         `sizes`.
         """
-        pooled = LinearCDF.of(statistic, None, ends)
+        pooled = LinearCDF.from_statistic(statistic, None, ends)
         present = np.flatnonzero(statistic.counts)
         labels, own, cdfs = [], [], []
         n_rows = row_counts(statistic)[present]
         sizes = n_rows if sizes is None else sizes
         for group, size in zip(present.tolist(), sizes.tolist(), strict=True):
-            cdf = LinearCDF.of(statistic, group, ends)
+            cdf = LinearCDF.from_statistic(statistic, group, ends)
             labels.append(statistic.labels[group])
             own.append(cdf)
             cdf = cdf.smoothed(statistic, group) if smooth else cdf
@@ -1162,17 +1165,17 @@ class GroupCDFs(NamedTuple):
         return cls(tuple(labels), tuple(cdfs), tuple(own), pooled, shares, n_rows)
 
     def distances(self) -> Floats:
-        """Largest distance of each group's own CDF from that of everyone."""
+        """Return the largest distance of each group's own CDF from that of everyone."""
         ends, pooled = self.pooled.ends, self.pooled
-        gaps = [np.abs(cdf.at_knots_of(pooled) - ends).max() for cdf in self.own]
+        gaps = [np.abs(cdf.heights_at_knots(pooled) - ends).max() for cdf in self.own]
         return np.array(gaps)
 
     def heights(self) -> Iterator[Floats]:
-        """Heights of one CDF after the other at the knots of the pooled one."""
-        return (cdf.at_knots_of(self.pooled) for cdf in self.cdfs)
+        """Return heights of each CDF in turn at the knots of the pooled one."""
+        return (cdf.heights_at_knots(self.pooled) for cdf in self.cdfs)
 
     def mean_scores(self, heights: Floats) -> Floats:
-        """Mean, by share, of the scores at which the CDFs have the heights in a row."""
+        """Return the mean score of the groups at each height, by share."""
         first = self.cdfs[0].scores_at(heights[0])
         mean = first.copy()
         for cdf, share, row in zip(self.cdfs, self.shares, heights, strict=True):
@@ -1181,7 +1184,7 @@ class GroupCDFs(NamedTuple):
         return mean
 
     def noise(self, level: float) -> tuple[float, float]:
-        """Noise of a gap of two groups that is exceeded with the probability `level`.
+        """Return the quantile of the noise of a gap of two groups.
 
         It is that of the two smallest groups, at a level for all pairs together. The
         second number is the sum of the shares of one row in these two groups.
@@ -1194,12 +1197,12 @@ class GroupCDFs(NamedTuple):
         )
 
     def largest_gap(self) -> float:
-        """Largest distance between the CDFs of two groups."""
+        """Return the largest distance between the CDFs of two groups."""
         lowest, highest = self.range()
         return float((highest - lowest).max())
 
     def range(self) -> tuple[Floats, Floats]:
-        """Least and largest height at each knot of the pooled CDF."""
+        """Return the least and largest height at each knot of the pooled CDF."""
         lowest = np.full(2 * len(self.pooled.scores), np.inf)
         highest = -lowest
         for heights in self.heights():
@@ -1207,13 +1210,13 @@ class GroupCDFs(NamedTuple):
             np.maximum(highest, heights, out=highest)
         return lowest, highest
 
-    def towards_everyone(self, level: float) -> Path:
-        """Path of the paper: targets ``(1 - level) * F_g + level * F``."""
+    def move_towards_pooled(self, level: float) -> Path:
+        """Return the path of the paper: targets ``(1 - level) * F_g + level * F``."""
         target = partial(mixed, level, self.pooled.ends)
         return Path(target, np.repeat(self.pooled.scores, 2), level != 0)
 
-    def within_band(self, max_mcdp: float) -> Path:
-        """Targets ``clip(F_g, lowest, lowest + max_mcdp)``, in a band of all groups.
+    def clip_to_band(self, max_mcdp: float) -> Path:
+        """Return the targets ``clip(F_g, lowest, lowest + max_mcdp)``.
 
         Where no CDF is outside of the band, which is then infinitely wide, nothing
         moves.
@@ -1236,7 +1239,7 @@ class GroupCDFs(NamedTuple):
     def band_at(
         self, scores: Floats, heights: Floats, max_mcdp: Any
     ) -> tuple[Floats, Floats]:
-        """Lower edge of the band at some scores, and the repaired scores there.
+        """Return lower edge of the band at some scores, and the repaired scores there.
 
         The CDF of each group has a row of heights. The mean of all targets, by weight,
         is the mean of the CDFs. A repaired score is the mean of the groups' own scores
@@ -1252,15 +1255,15 @@ class GroupCDFs(NamedTuple):
         return lowest, np.where(stays, scores, mean)
 
     def repaired_at(self, path: Path, group: int, heights: Floats) -> Floats:
-        """Scores at which the target of a group has some heights; sorted is fastest."""
-        knots = path.target(self.cdfs[group].at_knots_of(self.pooled))
+        """Return the scores at which a group's target has given heights."""
+        knots = path.target(self.cdfs[group].heights_at_knots(self.pooled))
         # Rounding must not make the target fall.
         np.maximum.accumulate(knots, out=knots)
         return np.interp(heights, knots, path.scores)
 
 
 class Path(NamedTuple):
-    """What a repair does with each group's CDF.
+    """Repair of each group's CDF at one strength.
 
     `target` turns its heights at the knots of the CDF of everyone into those of its
     target, which are at `scores`. `moves` says whether any score is changed.
@@ -1272,17 +1275,17 @@ class Path(NamedTuple):
 
 
 def mixed(level: Any, pooled: Any, heights: Any) -> Any:
-    """Heights of a target between those of a group and of everyone."""
+    """Return the heights of a target between those of a group and of everyone."""
     return (1 - level) * heights + level * pooled
 
 
 def clipped(lowest: Any, width: Any, heights: Any) -> Any:
-    """Heights of a target that stays within a band."""
+    """Return the heights of a target that stays within a band."""
     return np.clip(heights, lowest, lowest + width)
 
 
 def lowest_of_band(heights: Floats, shares: Floats, width: Any) -> Floats:
-    """Lower edge, at each knot, of the band to which the groups' CDFs are clipped.
+    """Return the lower edge of the band to which CDFs are clipped.
 
     `heights` has shape (n_groups, n_knots); `width` may differ from knot to knot. The
     mean of the clipped heights, by share, is that of the heights.
@@ -1314,7 +1317,7 @@ def ends_of(scale: str, scores: Floats) -> tuple[float, float]:
 
 
 def spread_in_bins(cells: Rows) -> Rows:
-    """Spread the people of each bin over its least and its largest score.
+    """Spread the people of each bin between its least and largest score.
 
     One has each of these scores, as far as there are people; all others lie in the
     middle of the two.
@@ -1340,7 +1343,7 @@ def spread_in_bins(cells: Rows) -> Rows:
 
 
 def distributions(rows: Rows) -> Distributions:
-    """Score distributions of the groups, of the rows that have a weight.
+    """Return score distributions of groups, from rows with a weight.
 
     Whole weights count rows in a fit.
     """
@@ -1353,20 +1356,20 @@ def distributions(rows: Rows) -> Distributions:
 
 
 def tied_shares(statistic: Distributions) -> Floats:
-    """Share of its group that the rows of each entry have; 0 for a single row."""
+    """Return the share of its group that has the score of each entry."""
     shares = statistic.weights / statistic.totals[statistic.codes]
     one_row = 1 / row_counts(statistic)[statistic.codes]
     return np.where(shares > one_row, shares, 0)
 
 
 def row_counts(statistic: Distributions) -> NDArray[Any]:
-    """Rows of each group; whole weights count rows."""
+    """Return the rows of each group; whole weights count rows."""
     whole = statistic.weights.dtype.kind == "i"
     return statistic.totals if whole else statistic.counts
 
 
 def has_ties(statistic: Distributions) -> bool:
-    """Whether more rows of a group share a score than sampling noise can hide.
+    """Return whether more rows of a group share a score than sampling noise can hide.
 
     Such ties displace the group's CDF by their share of its n rows, sampling by about
     ``1 / sqrt(n)``.

@@ -80,17 +80,17 @@ class FairnessReport:
     Notes
     -----
     Numbers are those of `skfair.metrics` for the same rows and `random_state`; the page
-    lists the calls. From 50,000 rows on, p-values are those of draws of
-    counts, whose distribution is the same, in a time that hardly grows with the rows;
-    where more than 16,384 scores are distinct, close ones count as one for this. Rows
-    are counted by weight, too, of which close ones count as one where more than 32 are
-    distinct, and scores are joined to 16,384 cells of score and weight. Up to ten
-    groups are compared in pairs. Each of more than ten groups is compared with
+    lists the calls. From 50,000 rows on, p-values are, without `clusters`, those of
+    draws of counts, whose distribution is the same, in a time that hardly grows with
+    the rows; where more than 16,384 scores are distinct, close ones count as one for
+    this. Rows are counted by weight, too, of which close ones count as one where more
+    than 32 are distinct, and scores are joined to 16,384 cells of score and weight. Up
+    to ten groups are compared in pairs. Each of more than ten groups is compared with
     everyone (``multigroup="pooled"``), and MADD and the calibration gap are left out
     unless `metrics` names them. DCP of more than 64 groups has no interval and no test.
     For the p-values of equalized odds and DCP, groups are permuted among the rows of
-    each true label. Undefined metrics are None in the summary and nan in the frame;
-    the report says why, without a warning.
+    each true label. Undefined metrics are None in the summary and nan in the frame; the
+    report says why, without a warning.
 
     Examples
     --------
@@ -122,6 +122,7 @@ class FairnessReport:
         control_features: Any = None,
         sample_weight: ArrayLike | None = None,
         counts: ArrayLike | None = None,
+        clusters: str | int | ArrayLike | None = None,
         threshold: float | None = None,
         pos_label: Any = None,
         scale: AnyScale = "probability",
@@ -151,6 +152,9 @@ dataframe or Groups, default=None
             Non-negative sample weights.
         counts : array-like of shape (n_samples,), default=None
             How many people each row stands for, as in `from_predictions`.
+        clusters : str, int or array-like of shape (n_samples,), default=None
+            Column of X with the person of each row, or these people, as in
+            `from_predictions`.
         threshold : float, default=None
             Smallest score that counts as a positive decision. By default decisions
             are those of the `predict` method of classifiers.
@@ -177,7 +181,7 @@ dataframe or Groups, default=None
         ValueError
             As `from_predictions`, and if X has no such column.
         """
-        columns = sensitive_features, control_features
+        columns = sensitive_features, control_features, clusters
         report = cls.from_predictions(
             y,
             sample_weight=sample_weight,
@@ -201,6 +205,7 @@ dataframe or Groups, default=None
         control_features: Any = None,
         sample_weight: ArrayLike | None = None,
         counts: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
         threshold: float | None = None,
         pos_label: Any = None,
         scale: AnyScale = "probability",
@@ -249,6 +254,11 @@ or Groups, default=None
         counts : array-like of shape (n_samples,), default=None
             How many people each row stands for, by default one: the report of a
             published table is that of its people. A weight is that of each of them.
+        clusters : array-like of shape (n_samples,), default=None
+            Person of each row, where people have several, of one group each: visits,
+            loans, months. People are permuted and drawn with all their rows, and
+            intervals count people. Sizes of groups, `min_group_size` among them, are
+            numbers of rows, and models have no interval of their difference.
         threshold : float, default=None
             Smallest score that counts as a positive decision; with ``scale="rank"`` the
             smallest rank. None is 0.5 of probabilities. Of ranks nothing is decided
@@ -314,7 +324,8 @@ or Groups, default=None
         ValueError
             On no rows, lengths that differ, scores outside [0, 1], or that are not
             finite with ``scale="rank"``, counts that are no whole numbers, text labels
-            without `pos_label`, missing groups, and parameters out of range.
+            without `pos_label`, missing groups, people who are missing, have several
+            groups or stand beside counts, and parameters out of range.
         """
         audit = make_audit(
             y_true=y_true,
@@ -325,6 +336,7 @@ or Groups, default=None
             pos_label=pos_label,
             sample_weight=sample_weight,
             counts=counts,
+            clusters=clusters,
             options=Options(
                 threshold=threshold,
                 scale=scale,
@@ -356,6 +368,7 @@ or Groups, default=None
         control_features: str | list[str] | None = None,
         sample_weight: str | None = None,
         counts: str | None = None,
+        clusters: str | None = None,
         pos_label: Any = None,
         scale: Scale = "probability",
         **options: Any,
@@ -391,6 +404,9 @@ or Groups, default=None
             Name of the column that says how many people each row stands for, as in
             `from_predictions`. The rows of a table with counts are read, however many
             they are.
+        clusters : str, default=None
+            Name of the column of the person of each row, as in `from_predictions`.
+            These rows, too, are read, however many they are.
         threshold : float, default=None
             Smallest score that counts as a positive decision, or smallest rank, as in
             `from_predictions`.
@@ -462,6 +478,7 @@ or Groups, default=None
             control_features=control_features,
             sample_weight=sample_weight,
             counts=counts,
+            clusters=clusters,
             pos_label=pos_label,
             options=Options(scale=scale, **options),
         )
@@ -496,7 +513,8 @@ default="metrics"
             ``value``, ``lower``, ``upper``, and the difference to the first model.
 
             Or with a row for each model, attribute and group: ``model``,
-            ``attribute``, ``group``, and the rates and the quality of its predictions,
+            ``attribute``, ``group``, ``n`` rows, with `clusters` ``n_people``, and the
+            rates and the quality of its predictions,
             ``score_excess`` (mean score minus share of positives) and
             ``calibration_error`` among them; of numbers ``mean_prediction``,
             ``mean_error`` and ``mean_absolute_error`` with their intervals, and ``r2``.
@@ -665,14 +683,14 @@ default="metrics"
 
 
 def _needed(table: str, contents: dict[str, Any]) -> Any:
-    """Return what a summary or a result has for a table, or raise ValueError."""
+    """Return the numbers that a table needs, or raise ValueError."""
     if contents.get(table) is None:
         raise ValueError(f"table={table!r} needs a report made with {_NEEDED[table]}.")
     return contents[table]
 
 
 def _figures(model: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Rows of the performances of a model, and differences to the first."""
+    """Return the rows of the performances of a model, and differences to the first."""
     numbers, beside = model["performance"], model.get("beside_first") or {}
     for name in (n for n in numbers if not n.endswith(("_lower", "_upper"))):
         difference = beside.get(name) or {}

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import (
+    Callable,
+    Hashable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, TypeVar
@@ -13,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 
-from skfair._rows import Rows
+from skfair._rows import Rows, check_clusters, distinct
 from skfair._utils._arrays import Bools, Floats, Integers
 from skfair._utils._columns import floats_in, names_columns, select_columns
 from skfair._utils._progress import Progress
@@ -26,6 +33,7 @@ from skfair._utils._response import (
 from skfair._utils._validation import (
     ROUNDING,
     ParameterError,
+    as_array,
     check_counts,
     check_length,
     check_numbers,
@@ -65,6 +73,7 @@ from skfair.metrics._inputs import (
     tip_for_numbers,
 )
 from skfair.report._options import Options
+from skfair.report._repeats import PEOPLE, columns_of_people, tell_people
 from skfair.statistics._distributions import mid_ranks as mid_ranks
 from skfair.statistics._labels import encode_classes
 
@@ -111,7 +120,7 @@ class Model:
     decides: bool = True
 
     def at(self, entries: Any) -> Model:
-        """Model of some entries."""
+        """Return the model of some entries."""
         scores = None if self.y_score is None else self.y_score[entries]
         return replace(self, y_score=scores, y_pred=self.y_pred[entries])
 
@@ -124,7 +133,8 @@ class Audit:
     and attributes share. An entry is a row, or stands for people who are alike in
     groups, classes and weight, and nearly in score: `blur` is how far this may move
     MCDP(0), and ABCC and differences of means. Numbers have no classes.
-    `attributes` are the groups of each attribute, those that are too small included.
+    `attributes` are the groups of each attribute, those that are too small included;
+    `notes` say what looks odd in the data.
     """
 
     models: tuple[Model, ...]
@@ -133,6 +143,7 @@ class Audit:
     options: Options
     blur: tuple[float, float] = (0.0, 0.0)
     strata: Groups | None = None
+    notes: tuple[str, ...] = ()
 
     @cached_property
     def every(self) -> dict[str, Groups]:
@@ -163,6 +174,32 @@ class Audit:
         """Count the rows of some entries."""
         return int(self.entry_rows[entries].sum())
 
+    @property
+    def pairs_models(self) -> bool:
+        """Whether models are compared row by row, of which each is another person."""
+        return self.rows.n is None and self.rows.cluster is None
+
+    def count_people(self, entries: Any) -> int | None:
+        """Count the people of some entries; None where each row is a person."""
+        if self.rows.cluster is None:
+            return None
+        return len(np.unique(self.rows.cluster[entries]))
+
+    def effective_size(self, entries: Any = slice(None)) -> float:
+        """Kish's effective number of rows, or of people, of some entries."""
+        return float(self.rows[entries].effective_sizes[0])
+
+    def squared_sums(self, values: Floats, parts: Integers) -> Floats:
+        """Estimate the square of the noise of the weighted sum of values in each part.
+
+        Values have mean 0. Those of one person are added before they are squared.
+        """
+        if self.rows.cluster is None:
+            return np.asarray(np.bincount(parts, self.entry_squares * values**2))
+        first, cells = distinct([parts, self.rows.cluster])
+        sums = np.bincount(cells, self.entry_weights * values)
+        return np.asarray(np.bincount(parts[first], sums**2))
+
     def at(self, entries: Any, *models: Model) -> Audit:
         """Restrict the audit to some entries and to models of these entries.
 
@@ -192,16 +229,21 @@ class Audit:
         return self.rows.weight is not None
 
     def errors_of(self, model: Model) -> Floats:
-        """Predicted minus true numbers."""
+        """Return the predicted minus true numbers."""
         return np.asarray(model.y_score - self.y_true)
 
     @property
     def counts_are_drawn(self) -> bool:
-        """Whether counts are drawn, not rows, since there are many."""
+        """Whether counts are drawn, not rows, since there are many.
+
+        Rows of people who have several are drawn with these people.
+        """
+        if self.rows.cluster is not None:
+            return False
         return self.rows.n is not None or len(self.rows) >= MANY_ROWS
 
     @property
-    def of_numbers(self) -> bool:
+    def compares_numbers(self) -> bool:
         """Whether numbers are predicted, of which nothing is decided."""
         return self.options.scale == "real"
 
@@ -235,6 +277,7 @@ def make_audit(
     options: Options,
     control_features: Any = None,
     counts: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
 ) -> Audit:
     """Check and encode the arguments, without the rows of weight or count zero.
 
@@ -248,15 +291,18 @@ def make_audit(
         sample_weight=sample_weight,
         counts=counts,
         control_features=control_features,
+        clusters=clusters,
     )
-    of_numbers = options.scale == "real"
-    if of_numbers:
+    compares_numbers = options.scale == "real"
+    if compares_numbers:
         _refuse_with_numbers(y_score, y_pred, pos_label)
         y_score, y_pred = y_pred if y_score is None else y_score, None
     else:
         y_score = _positive_column(y_true, y_score, pos_label)
     scores, predicted, n_samples = _read_models(y_score, y_pred, options)
-    true, classes = _read_true(y_true, predicted, pos_label, bool(scores), of_numbers)
+    true, classes = _read_true(
+        y_true, predicted, pos_label, bool(scores), compares_numbers
+    )
     if true is not None:
         check_length("y_true", len(true), n_samples)
     weights = check_weights(sample_weight, n_samples)
@@ -275,6 +321,12 @@ def make_audit(
     strata = None
     if control_features is not None:
         strata = resolve_strata(control_features, n_samples=n_samples)[positions]
+    if clusters is not None:
+        of_rows = as_array(clusters, "clusters", n_samples)[positions]
+        for name, groups in attributes.items():
+            named = replace(groups, names=(name,))
+            cluster = check_clusters(of_rows, named, strata, counts)
+        rows = replace(rows, cluster=cluster)
     audit = Audit(
         models=models,
         attributes=attributes,
@@ -289,7 +341,7 @@ def make_audit(
 def _positions_that_count(
     weights: Floats | None, people: Integers | None, n_samples: int
 ) -> Integers:
-    """Positions of the rows whose weight and number of people are above zero."""
+    """Return positions of the rows whose weight and number of people are above zero."""
     counting = np.ones(n_samples, bool)
     for name, values in ("sample_weight", weights), ("counts", people):
         if values is not None:
@@ -302,7 +354,7 @@ def _positions_that_count(
 
 
 def _refuse_with_numbers(y_score: Any, y_pred: Any, pos_label: Any) -> None:
-    """Raise if numbers are given twice, or if there is what they have not."""
+    """Raise if an argument does not go with predicted numbers."""
     if y_score is not None and y_pred is not None:
         raise ValueError(
             "y_pred must be None beside y_score with scale='real': both are the "
@@ -332,7 +384,7 @@ def _read_true(
 
 
 def _positive_column(y_true: Any, y_score: Any, pos_label: Any) -> Any:
-    """Scores of the positive class, where a table has a column for each of two."""
+    """Return scores of the positive class from a table of two columns."""
     if isinstance(y_score, Groups) or not hasattr(type(y_score), "columns"):
         return y_score
     names, columns = columns_of(y_score, "y_score")
@@ -351,7 +403,7 @@ def _positive_column(y_true: Any, y_score: Any, pos_label: Any) -> Any:
 
 
 def _add_up_to_one(first: Any, second: Any) -> bool:
-    """Whether two columns of numbers add up to 1 in each row."""
+    """Return whether two columns of numbers add up to 1 in each row."""
     try:
         totals = np.asarray(first, np.float64) + np.asarray(second, np.float64)
     except (TypeError, ValueError):
@@ -362,13 +414,13 @@ def _add_up_to_one(first: Any, second: Any) -> bool:
 def _read_models(
     y_score: Any, y_pred: Any, options: Options
 ) -> tuple[dict[str, Floats], dict[str, Encoded], int]:
-    """Scores and predicted classes of models by name, and their number of rows."""
+    """Return scores and predicted classes by model, and the number of rows."""
     scores = _models(
         "y_score", y_score, lambda name, y: scores_on(options.scale, y, name)
     )
     predicted = _models("y_pred", y_pred, encode_classes)
     if not (isinstance(y_score, Mapping) and isinstance(y_pred, Mapping)):
-        scores, predicted = of_one_model(scores, predicted)
+        scores, predicted = name_single_model(scores, predicted)
     lengths = [(name, len(values)) for name, values in scores.items()]
     lengths += [(name, len(codes)) for name, (codes, _) in predicted.items()]
     if not lengths:
@@ -400,7 +452,7 @@ def _make_models(
 def _decide(
     name: str, scores: Any, weights: NDArray[Any] | None, options: Options
 ) -> Model:
-    """Model that compares scores, or their ranks, with the threshold, if any."""
+    """Return model that compares scores, or their ranks, with the threshold, if any."""
     if options.threshold is None:
         nobody = np.zeros(len(scores), np.intp)
         return Model(name, scores, nobody, None, decides=False)
@@ -426,10 +478,10 @@ def _models(
     }
 
 
-def of_one_model(
+def name_single_model(
     scores: dict[str, Read], predicted: dict[str, Labels]
 ) -> tuple[dict[str, Read], dict[str, Labels]]:
-    """Give one column of scores and one of labels the same name, that of the scores."""
+    """Give a single column of scores and of labels the same name."""
     if len(scores) != 1 or len(predicted) != 1:
         return scores, predicted
     names = [*scores, *predicted]
@@ -440,7 +492,7 @@ def of_one_model(
 def named_columns(
     argument: str, values: Any, unnamed: str, numbered: str = ""
 ) -> Named:
-    """Columns of a mapping, a table or an array by name, or by a name for unnamed ones.
+    """Return the columns of a mapping, a table or an array by name.
 
     Several columns without names are numbered if there is a word for them.
     """
@@ -470,7 +522,7 @@ def named_columns(
 
 
 def _classes(labels: Classes, where: str, pos_label: Any, scored: bool) -> Classes:
-    """Class labels of these arguments, the positive one last where there are two."""
+    """Return class labels, the positive one last where there are two."""
     if len(labels) > 2:
         if scored or pos_label is not None:
             raise ValueError(
@@ -514,13 +566,13 @@ def sizes_of(groups: Groups, n_alike: Integers | None) -> Integers:
 
 
 def large_groups(groups: Groups, n_alike: Integers | None) -> Groups:
-    """Leave out the groups that are too small to be compared."""
+    """Leave out groups that are too small to be compared."""
     enough = sizes_of(groups, n_alike) >= max(groups.min_group_size, 1)
     return keep_labels(groups, enough)
 
 
 def comparison_of(groups: Groups) -> Multigroup:
-    """``"pairwise"``, or ``"pooled"`` where pairs would be too many."""
+    """Return ``"pairwise"``, or ``"pooled"`` where pairs would be too many."""
     return "pairwise" if len(groups.labels) <= MAX_PAIRWISE else "pooled"
 
 
@@ -540,14 +592,15 @@ def estimator_inputs(
     X: Any,
     sensitive_features: Any,
     control_features: Any,
+    clusters: Any,
     pos_label: Any,
     threshold: float | None,
     scale: str,
 ) -> Named:
     """Return the arguments of `from_predictions` that fitted estimators give.
 
-    They are scores and predictions by model, groups, strata and the positive class.
-    Decisions are those of `predict`, unless there is a threshold for the scores.
+    They are scores and predictions by model, groups, strata, people and the positive
+    class. Decisions are those of `predict`, unless there is a threshold for the scores.
     """
     if not isinstance(estimator, Mapping):
         estimator = {type(estimator).__name__: estimator}
@@ -580,12 +633,13 @@ def estimator_inputs(
         "y_pred": predictions or None,
         "sensitive_features": groups,
         "control_features": strata,
+        "clusters": columns_of_table(X, clusters, "clusters")[0],
         "pos_label": pos_label,
     }
 
 
 def _score_methods(scale: str, of_classes: bool) -> tuple[str, ...]:
-    """Methods of estimators that may give the scores on a scale, the best one first."""
+    """Return methods that may give scores on a scale, the best first."""
     if scale == "real":
         return ("predict",)
     if scale == "probability":
@@ -594,14 +648,14 @@ def _score_methods(scale: str, of_classes: bool) -> tuple[str, ...]:
 
 
 def columns_of_table(X: Any, columns: Any, argument: str) -> tuple[Any, bool]:
-    """Return given columns of X, or what was given; and whether it names columns."""
+    """Return the named columns of X, or the given ones, and whether named."""
     if columns is None or not names_columns(columns, count_rows(X)):
         return columns, False
     return select_columns(X, columns, argument), True
 
 
 def _common_classes(estimators: Mapping[Any, Any], scale: str) -> list[Any]:
-    """Classes of fitted classifiers, which must be the same.
+    """Return the classes of fitted classifiers, which must be the same.
 
     There are none where ranks of the predictions of other estimators are compared, or
     the numbers that regressors predict.
@@ -636,6 +690,8 @@ def _common_classes(estimators: Mapping[Any, Any], scale: str) -> list[Any]:
     return classes
 
 
+#: Of more unused columns than this only those are read that are named as people.
+_MANY_COLUMNS = 12
 #: Columns of scores and of predictions of each model, by its name.
 _Models = dict[str, tuple[str | None, str | None]]
 
@@ -650,22 +706,24 @@ def read_frame(
     control_features: Any,
     sample_weight: str | None,
     counts: str | None,
+    clusters: str | None,
     pos_label: Any,
     options: Options,
 ) -> list[Audit]:
-    """Read a table of few rows, or of counts, or count its rows for each model."""
+    """Read a table of few rows, of counts or people, or count its rows by model."""
     columns = {
         "y_true": y_true,
         "sensitive_features": names_of(sensitive_features),
         "control_features": control_names(control_features),
         "sample_weight": sample_weight,
         "counts": counts,
+        "clusters": clusters,
     }
     models = _columns_of_models(y_score, y_pred)
     table = _open(frame, columns, models)
     n_rows = int(_collected(table.select(nw.len().alias("n")))["n"][0])
     make = partial(make_audit, pos_label=pos_label, options=options)
-    if n_rows < MANY_ROWS or counts is not None:
+    if n_rows < MANY_ROWS or counts is not None or clusters is not None:
         return [_read_rows(table, columns, models, make)]
     audits = [
         _count_rows(table, columns, name, *models[name], n_rows, options, make)
@@ -680,10 +738,10 @@ def read_frame(
 
 
 def _columns_of_models(y_score: Any, y_pred: Any) -> _Models:
-    """Columns of each model: one of each is one model, several are matched by name."""
+    """Return the columns of each model, matched by name."""
     scores, predicted = _named("y_score", y_score), _named("y_pred", y_pred)
     if not (isinstance(y_score, Mapping) and isinstance(y_pred, Mapping)):
-        scores, predicted = of_one_model(scores, predicted)
+        scores, predicted = name_single_model(scores, predicted)
     if not scores and not predicted:
         raise ValueError("y_score and y_pred are both None, expected at least one.")
     names = dict.fromkeys([*scores, *predicted])
@@ -691,7 +749,7 @@ def _columns_of_models(y_score: Any, y_pred: Any) -> _Models:
 
 
 def _named(argument: str, columns: Any) -> dict[str, str]:
-    """Names of columns by model; a model without a name has that of its column."""
+    """Return names of columns by model."""
     if columns is None:
         return {}
     if isinstance(columns, str):
@@ -709,7 +767,7 @@ def _open(frame: Any, columns: Named, models: _Models) -> Any:
     table: Any = None
     for score, predicted in models.values():
         named = {"y_score": score, "y_pred": predicted}
-        named |= {name: columns[name] for name in ("y_true", "counts")}
+        named |= {name: columns[name] for name in ("y_true", "counts", "clusters")}
         table = open_table(
             frame,
             columns["sensitive_features"],
@@ -732,15 +790,40 @@ def _read_rows(
     columns = {name: of for name, of in columns.items() if of not in (None, [])}
     every = [str(name) for of in columns.values() for name in np.ravel(of)]
     every += [name for model in models.values() for name in model if name is not None]
-    rows = _collected(table.select(*dict.fromkeys(every))).to_pandas()
+    people = [] if {*columns} & {"counts", "clusters"} else _may_be_people(table, every)
+    rows = _collected(table.select(*dict.fromkeys(every), *people)).to_pandas()
     scores = {m: rows[s] for m, (s, _) in models.items() if s is not None}
     predicted = {m: rows[p] for m, (_, p) in models.items() if p is not None}
-    return make(
+    audit = make(
         y_score=scores or None,
         y_pred=predicted or None,
         **{"y_true": None, "sample_weight": None}
         | {name: rows[of] for name, of in columns.items()},
     )
+    if not people:
+        return audit
+    by = [*columns["sensitive_features"], *columns.get("control_features", [])]
+    by_group = rows.groupby(
+        [*dict.fromkeys(by)], sort=False, dropna=False, observed=True
+    )
+    codes = by_group.ngroup()
+    found = columns_of_people(rows[people], codes.to_numpy())
+    notes = tell_people(found, len(rows), "clusters={!r}".format)
+    return replace(audit, notes=tuple(notes))
+
+
+def _may_be_people(table: Any, used: Sequence[str]) -> list[str]:
+    """Name unused columns of text or whole numbers, of many those named as people."""
+    schema = table.collect_schema()
+    kinds = nw.String, nw.Categorical
+    others = [
+        name
+        for name, kind in schema.items()
+        if name not in used and (kind.is_integer() or kind in kinds)
+    ]
+    if len(others) > _MANY_COLUMNS:
+        others = [name for name in others if PEOPLE.search(name)]
+    return others
 
 
 def _count_rows(
@@ -808,7 +891,7 @@ def _count_scores(table: Table, n_rows: int) -> Counted:
     if table.score is None or n_rows <= _MAX_SCORES:
         return count_rows_by(table, None)
     if table.scale == "rank":
-        table = _in_unit_interval(table)
+        table = _move_to_unit_interval(table)
     n_kinds = len(count_rows_by(replace(table, score=None), None).rows)
     n_bins = 1 << max(0, (_MAX_CELLS // n_kinds).bit_length() - 1)
     n_bins = min(max(n_bins, _FEWEST_BINS), _MOST_BINS)
@@ -835,7 +918,7 @@ def _split_pairs(entries: Counted) -> Counted:
     )
 
 
-def _in_unit_interval(table: Table) -> Table:
+def _move_to_unit_interval(table: Table) -> Table:
     """Move scores to [0, 1], which changes no rank, so that bins can hold them."""
     assert table.score is not None
     score, most = floats_in(table.frame, table.score), sys.float_info.max
@@ -850,7 +933,7 @@ def _in_unit_interval(table: Table) -> Table:
 
 
 def blur_of(audit: Audit, lows: Floats, highs: Floats) -> tuple[float, float]:
-    """How far MCDP(0) may move, and how far ABCC, where intervals stand for scores.
+    """Return how far bins of scores may move MCDP(0) and ABCC.
 
     At each threshold a group's share moves by at most the share of its intervals that
     contain it; a rank by at most the share of everyone whose interval overlaps.
@@ -869,7 +952,7 @@ def blur_of(audit: Audit, lows: Floats, highs: Floats) -> tuple[float, float]:
 
 
 def groups_compared(audit: Audit) -> Iterator[list[Bools]]:
-    """Entries of each of the groups that are compared, by attribute and stratum."""
+    """Return the rows of each compared group, by attribute and stratum."""
     strata = audit.strata
     parts: list[Any] = [True]
     if strata is not None:
@@ -884,12 +967,12 @@ def groups_compared(audit: Audit) -> Iterator[list[Bools]]:
 
 
 def sum_of_two_largest(numbers: Iterator[float]) -> float:
-    """Sum of the two largest numbers."""
+    """Return the sum of the two largest numbers."""
     return sum(sorted(numbers)[-2:])
 
 
 def _most_within(lows: Floats, highs: Floats, weights: Floats) -> float:
-    """Largest share of intervals that contain one score inside."""
+    """Return the largest share of intervals that contain one score inside."""
     edges = np.unique(np.concatenate([lows, highs]))
     middles = (edges[1:] + edges[:-1]) / 2
     inside = _total(lows, weights, middles) - _total(highs, weights, middles)
@@ -897,13 +980,13 @@ def _most_within(lows: Floats, highs: Floats, weights: Floats) -> float:
 
 
 def _largest_overlap(lows: Floats, highs: Floats, weights: Floats) -> float:
-    """Largest share of everyone whose interval overlaps that of an entry."""
+    """Return the largest share of everyone whose interval overlaps that of an entry."""
     below, above = _total(highs, weights, lows), _total(-lows, weights, -highs)
     return float(1 - ((below + above) / weights.sum()).min())
 
 
 def _total(values: Floats, weights: Floats, at: Floats) -> Floats:
-    """Total weight of the values up to each of some numbers."""
+    """Return the total weight of the values up to each of some numbers."""
     order = np.argsort(values, kind="stable")
     sums = np.append(0.0, np.cumsum(weights[order]))
     return sums[np.searchsorted(values[order], at, side="right")]

@@ -18,6 +18,7 @@ Section = tuple[int, str, list[str]]
 #: Numbers of a group, in the order of the page, and their headings.
 OF_GROUPS = {
     "n": "Rows",
+    "n_people": "People",
     "selection_rate": "Selected",
     "interval": "Interval",
     "base_rate": "Truly positive",
@@ -65,13 +66,13 @@ OF_TESTS = {"null_mean": "By chance", "pvalue": "p-value", "tested": "Decided by
 
 
 def record_of(date: str | datetime.date | None, source: str | None) -> dict[str, str]:
-    """Name what is written at the head of a page, if it is given."""
+    """Name the date and source at the head of a page, where given."""
     record = {"Date": date, "Input": source}
     return {name: str(value) for name, value in record.items() if value is not None}
 
 
 def render_markdown(summary: Summary, record: Mapping[str, str]) -> str:
-    """Write what a report says, its metrics and groups, as Markdown.
+    """Write the verdict, metrics and groups of a report as Markdown.
 
     `record` is written at its head, beside what the summary says about its making.
     """
@@ -82,7 +83,7 @@ def render_markdown(summary: Summary, record: Mapping[str, str]) -> str:
 
 
 def sections(summary: Summary) -> Iterator[Section]:
-    """Parts of a report below its head, in order."""
+    """Return the parts of a report below its head, in order."""
     for attribute in summary["attributes"]:
         for result in attribute["results"]:
             title = plain(f"{attribute['name']}, {result['model']}")
@@ -115,7 +116,7 @@ def sections(summary: Summary) -> Iterator[Section]:
 def card_sections(
     summary: Summary, section: str, record: Mapping[str, str]
 ) -> Iterator[tuple[str, str]]:
-    """Path and text of each part of a report within a section of a model card."""
+    """Return path and text of each section of a model card."""
     places = [section]
     yield section, "\n".join(_head(summary, record))
     for level, heading, texts in sections(summary):
@@ -124,7 +125,7 @@ def card_sections(
 
 
 def _head(summary: Summary, record: Mapping[str, str]) -> list[str]:
-    """Lines on what a report was made of, and its verdict on each model."""
+    """Return the lines on rows, settings and verdict of a report."""
     lines = [f"{counted(summary['n_rows'], 'row')}.", ""]
     if (left_out := summary["settings"]["left_out"]) is not None:
         lines[0] = f"{lines[0][:-1]}, {whole(left_out['n_rows'])} more left out."
@@ -162,7 +163,7 @@ def _head(summary: Summary, record: Mapping[str, str]) -> list[str]:
 
 
 def _bullets(texts: Iterable[str]) -> list[str]:
-    """Lines of a list."""
+    """Return the lines of a list."""
     return [f"- {text}" for text in texts]
 
 
@@ -174,7 +175,7 @@ def _ends(row: Summary) -> str | None:
 
 
 def _metrics(rows: list[Summary], headings: Mapping[str, str]) -> list[str]:
-    """Table of metrics, of everyone or within strata.
+    """Return the table of metrics, of everyone or within strata.
 
     Values are text in the unit of a target; others have the digits of their column.
     """
@@ -192,7 +193,7 @@ def _metrics(rows: list[Summary], headings: Mapping[str, str]) -> list[str]:
 
 
 def _table_of_groups(rows: list[Summary], headings: Mapping[str, str]) -> list[str]:
-    """Table of groups, without the columns that no group has a number for."""
+    """Return table of groups, without the columns that no group has a number for."""
     keys = [k for k in headings if any(row.get(k) is not None for row in rows)]
     head = ["Group", *(headings[key] for key in keys)]
     cells = [[row[k] if k == "status" else row.get(k) for k in keys] for row in rows]
@@ -203,7 +204,7 @@ def _table_of_groups(rows: list[Summary], headings: Mapping[str, str]) -> list[s
 def _table_lines(
     head: Sequence[str], rows: Iterable[Sequence[Any]], digits: int = 3
 ) -> list[str]:
-    """Lines of a table, numbers of a column with the same decimal places."""
+    """Return the lines of a table, numbers of a column with the same decimal places."""
     table = [list(row) for row in rows]
     places = [_places(column, digits) for column in zip(*table, strict=True)]
     lines = [[plain(name) for name in head], ["---"] * len(head)]
@@ -222,7 +223,7 @@ def _places(column: Iterable[Any], digits: int) -> int:
 
 
 def _has_number(value: Any) -> bool:
-    """Whether a value is a number that exists."""
+    """Return whether a value is a number that exists."""
     if isinstance(value, bool):
         return False
     return isinstance(value, numbers.Real) and not math.isnan(value)

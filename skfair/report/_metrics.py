@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skfair._rows import Rows
-from skfair._utils._arrays import Floats, Integers, quotients
+from skfair._utils._arrays import Floats, Integers
 from skfair._utils._text import (
-    in_unit,
+    format_in_unit,
     number,
     or_none,
     percent,
@@ -113,7 +113,7 @@ class Sample:
         return len(self.groups.labels) > 1
 
     def at(self, entries: Integers) -> Sample:
-        """Sample of some entries, without the groups that are too small among them."""
+        """Return the sample of some rows, without groups that are too small."""
         model = self.model.at(entries)
         audit = self.audit.at(entries, model)
         every = self.groups[entries]
@@ -123,7 +123,7 @@ class Sample:
     @cached_property
     def rows(self) -> Rows:
         """Entries with their groups, true classes and decisions."""
-        true = None if self.audit.of_numbers else self.audit.y_true
+        true = None if self.audit.compares_numbers else self.audit.y_true
         return replace(
             self.audit.rows, groups=self.groups, y_true=true, y_pred=self.model.y_pred
         )
@@ -141,7 +141,7 @@ class Sample:
         return rows if question == "errors" else replace(rows, y_true=None)
 
     def _numbers(self, question: str) -> NDArray[Any]:
-        """Scores or errors that a question is about."""
+        """Return the scores or errors that a question is about."""
         if question == "scores":
             assert self.model.y_score is not None
             return self.model.y_score
@@ -162,7 +162,7 @@ class Sample:
         return self._statistics[question]
 
     def statistic_for(self, metric: Metric, question: str) -> Any:
-        """Return what a metric reads: of scores their distributions, or the rows."""
+        """Return the table that a metric reads: distributions or rows."""
         if question == "scores" and not metric.compares_distributions:
             return self.counted(question).grouped()
         return self.statistic(question)
@@ -175,14 +175,14 @@ class Sample:
         return searched.upper, bounds
 
     def effective_sizes(self, codes: Any = 0, n_codes: int = 1) -> Floats:
-        """Kish's effective number of rows of each group, and of each code in it."""
-        grouped, audit = self.groups.codes >= 0, self.audit
-        cells = (self.groups.codes.astype(np.intp) * n_codes + codes)[grouped]
-        totals, squares = (
-            np.bincount(cells, values[grouped], len(self.groups.labels) * n_codes)
-            for values in (audit.entry_weights, audit.entry_squares)
-        )
-        return quotients(totals**2, squares)
+        """Return Kish's effective number of each group, and of each code in it.
+
+        It is a number of rows, or of people who have several.
+        """
+        of_groups = self.groups.codes.astype(np.intp)
+        cells = np.where(of_groups < 0, -1, of_groups * n_codes + codes)
+        labels = tuple(range(len(self.groups.labels) * n_codes))
+        return self.rows.with_groups(Groups(cells, labels)).effective_sizes
 
     def drawn_from(self, question: str) -> tuple[Rows, Rows]:
         """Return the rows whose groups are permuted, or cells where rows are many.
@@ -207,8 +207,8 @@ class Sample:
         Close scores are counted as one, and so are close weights.
         """
         levels, weights = _join_weights(self.audit)
-        of_numbers = question in _OF_NUMBERS
-        asked = question if of_numbers else "scores"
+        compares_numbers = question in _OF_NUMBERS
+        asked = question if compares_numbers else "scores"
         true: Any = None
         predicted: Any
         if question == "decisions":
@@ -310,7 +310,7 @@ _OF_SCORES: Mapping[str, str | None] = {"probability": "probability", "rank": "r
 
 
 def questions_of(settings: Mapping[str, Any]) -> tuple[str, ...]:
-    """Questions of a report with these settings."""
+    """Return the questions of a report with these settings."""
     if settings["scale"] == "real":
         return QUESTIONS_OF_NUMBERS
     return QUESTIONS if settings["decides"] else ("scores",)
@@ -334,7 +334,7 @@ class Measure:
     #: Locates the value, where the specification does not.
     find: Callable[[Sample], Located] | None = None
     #: Writes the figure of a group.
-    of_group: Callable[[float], str] = percent
+    format_group: Callable[[float], str] = percent
     #: Order in which metrics are taken for the answer to their question; None is never.
     rank: int | None
     #: What is evaluated on the statistic of a question, where it is not the metric.
@@ -378,15 +378,15 @@ class Measure:
         return {name: options[name] for name in self.options}
 
     def metric_of(self, sample: Sample) -> Metric:
-        """Metric with its options in a report."""
+        """Return the metric with its options in a report."""
         scale = self.scales[sample.audit.options.scale]
         options = self.options_of(sample) | ({"scale": scale} if scale else {})
         return as_metric(self.metric, **options)
 
     def drawn(self, sample: Sample) -> Metric:
-        """Metric of the statistic of a sample, or of draws of it."""
+        """Return the metric of the statistic of a sample, or of draws of it."""
         options, audit, scale = self.options_of(sample), sample.audit, None
-        if self.of_statistic is None and audit.of_numbers:
+        if self.of_statistic is None and audit.compares_numbers:
             scale = self.scales["real"]
         elif audit.options.scale == "rank" and not audit.counts_are_drawn:
             scale = self.scales["rank"]  # cells have the ranks of all rows
@@ -395,7 +395,7 @@ class Measure:
         return as_metric(self.of_statistic or self.metric, **options)
 
     def located(self, sample: Sample) -> Located:
-        """Value of the metric on the rows as given, with its groups and its place."""
+        """Return the value of the metric with its groups and its place."""
         if self.find is not None:
             return self.find(sample)
         metric = self.drawn(sample)
@@ -403,7 +403,7 @@ class Measure:
         return metric.locate(sample.statistic_for(metric, self.question))
 
     def unit_of(self, sample: Sample) -> float:
-        """Size of the numbers whose unit the values have; 1 where they have none."""
+        """Return the size of numbers in the unit of the values, 1 without one."""
         if self.maximum is not None:
             return 1.0
         return largest_size(sample.audit.y_true, sample.model.y_score)
@@ -433,24 +433,24 @@ def _locate_outlier(sample: Sample) -> Located:
 
 
 def _locate_tail(sample: Sample) -> Located:
-    """Value of CVaR fairness, which no pair of groups has."""
+    """Return the value of CVaR fairness, which no pair of groups has."""
     metric = CVaRFairness(alpha=ALPHA)
     return Located(metric.find(sample.statistic("decisions")).value, (0, None))
 
 
 def _locate_baseline(sample: Sample) -> Located:
-    """Value of DCP, which no pair of groups has."""
+    """Return the value of DCP, which no pair of groups has."""
     return Located(sample.baseline[0], (0, None))
 
 
 def _difference_of_means(
-    *, key: str, unit: Callable[[float], str] = in_unit, **parts: Any
+    *, key: str, unit: Callable[[float], str] = format_in_unit, **parts: Any
 ) -> Measure:
-    """Row of a metric that compares the means of groups, in the unit of the target."""
+    """Return the row of a metric of means, in the unit of the target."""
     return Measure(
         key=key,
         of_statistic=DemographicParity(scale="real"),
-        of_group=unit,
+        format_group=unit,
         unit=unit,
         **parts,
     )
@@ -458,7 +458,7 @@ def _difference_of_means(
 
 #: Rows of metrics of decisions, and of those of scores or of their ranks.
 _of_decisions = partial(Measure, question="decisions", unit=points)
-_of_scores = partial(Measure, question="scores", unit=points, scales=_OF_SCORES)
+_evaluate_scores = partial(Measure, question="scores", unit=points, scales=_OF_SCORES)
 
 _TABLE = (
     _of_decisions(
@@ -492,14 +492,14 @@ _TABLE = (
         rank=2,
         scales={**_OF_SCORES, "real": "rank"},
     ),
-    _of_scores(
+    _evaluate_scores(
         key="mcdp_epsilon",
         title=f"MCDP({EPSILON:g})",
         metric=mcdp,
         options=("epsilon", "multigroup"),
         rank=None,
     ),
-    _of_scores(
+    _evaluate_scores(
         key="abcc",
         title="ABCC",
         metric=abcc,
@@ -514,7 +514,7 @@ _TABLE = (
         rank=6,
         scales={"probability": "probability"},  # a mean of ranks has no unit
     ),
-    _of_scores(
+    _evaluate_scores(
         key="madd",
         title="MADD",
         metric=madd,
@@ -526,7 +526,7 @@ _TABLE = (
         title="Wasserstein distance",
         question="scores",
         metric=abcc,
-        unit=in_unit,
+        unit=format_in_unit,
         rank=1,
         scales={"real": "real"},
     ),
@@ -580,7 +580,7 @@ _TABLE = (
         question="calibration",
         metric=calibration_gap,
         of_statistic=CalibrationGap(),
-        of_group=points,
+        format_group=points,
         unit=points,
         rank=None,
         scales={"probability": None},
@@ -598,7 +598,7 @@ MEASURES = {measure.key: measure for measure in _TABLE}
 
 def amount(value: float | None, key: str) -> str:
     """Write a value of a metric for a table."""
-    return in_unit(value) if MEASURES[key].maximum is None else number(value)
+    return format_in_unit(value) if MEASURES[key].maximum is None else number(value)
 
 
 def signed(value: float, key: str | None = None) -> str:
@@ -649,7 +649,7 @@ def tested_keys(sample: Sample, located: Mapping[str, Located]) -> set[str]:
 def keys_of(
     audit: Audit, model: Model, groups: Groups | None = None
 ) -> tuple[str, ...]:
-    """Metrics that can be computed for a model, of those asked for."""
+    """Return the requested metrics that can be computed for a model."""
     wanted, scale = named_metrics(audit), audit.options.scale
     pooled = groups is not None and comparison_of(groups) == "pooled"
     left_out = _OF_FEW_GROUPS if pooled and not audit.options.metrics else ()

@@ -102,7 +102,7 @@ class DrawsDone:
         self.start = time.monotonic()
 
     def __call__(self, n: int) -> None:
-        """Count some draws."""
+        """Add to the number of draws that are done."""
         if not self.progress.verbose:
             return
         self.done += n
@@ -126,7 +126,7 @@ def duration(seconds: float) -> str:
 
 
 def _drawn_keys(sample: Sample, located: Mapping[str, Located]) -> dict[str, list[str]]:
-    """Metrics by question that are computed in draws, where DCP is found fast."""
+    """Return the metrics, by question, that are computed in draws."""
     n_groups, n_classes = len(sample.groups.labels), len(sample.audit.classes) or 2
     n_vertices = comb(n_groups + n_classes - 2, n_classes - 1)
     few = n_groups <= MAX_PAIRWISE and n_vertices <= _FEW_VERTICES
@@ -143,7 +143,7 @@ def _count_draws(
     """Count permutations of each question, and resamples."""
     options, tested = sample.audit.options, tested_keys(sample, located)
     n_kinds = sum(
-        len(_by_permutations(sample, [key for key in of if key in tested]))
+        len(_tested_together(sample, [key for key in of if key in tested]))
         for of in keys.values()
     )
     resampled = [k for of in keys.values() for k in of if not MEASURES[k].bounded]
@@ -169,13 +169,14 @@ def _bounds(sample: Sample, located: Mapping[str, Located]) -> dict[str, Numbers
 def gaps_beside_first(
     sample: Sample, first: Sample, keys: Iterable[str]
 ) -> dict[str, tuple[float, float]]:
-    """Interval of what each gap has more than that of the first model, by metric.
+    """Return intervals of gaps minus the first model's, by metric.
 
-    Rows are paired; counted ones cannot be. Where groups are small, the intervals of
-    the two gaps tell more: each end is the better of both, at half the error each.
+    Rows are paired; counted ones, and those of people with several, cannot be. Where
+    groups are small, the intervals of the two gaps tell more: each end is the better of
+    both, at half the error each.
     """
     audit = sample.audit
-    if sample.model is first.model or audit.rows.n is not None:
+    if sample.model is first.model or not audit.pairs_models:
         return {}
     tail = (1 - audit.options.confidence_level) / 2
     keys = [key for key in keys if MEASURES[key].bounded]
@@ -197,7 +198,7 @@ def gaps_beside_first(
 def _paired_intervals(
     sample: Sample, first: Sample, key: str
 ) -> Iterator[tuple[float, float]]:
-    """Intervals of `compare_models`: one, or for error rates one for each true label.
+    """Return the intervals of `compare_models`, by true label for errors.
 
     They hold at once. The gap of decisions, 0 or 1, is the difference of rates.
     """
@@ -227,7 +228,7 @@ def _paired_intervals(
 
 
 def has_pair_intervals(sample: Sample, key: str) -> bool:
-    """Whether a metric that answers a question has an interval for each pair.
+    """Return whether a metric that answers a question has an interval for each pair.
 
     Ranks of a pair alone are others than those of everyone.
     """
@@ -323,20 +324,20 @@ def permute(
     parts: Sequence[Rows],
     tick: Callable[[int], Any] = lambda n: None,
 ) -> dict[str, PermutationTestResult]:
-    """Test metrics of one question on permutations, of which there may be none.
+    """Test the metrics of one question on permutations, if any are made.
 
     These are the permutations of `permutation_test`.
     """
     options = sample.audit.options
     results: dict[str, PermutationTestResult] = {}
-    for of_kind in _by_permutations(sample, keys):
+    for of_kind in _tested_together(sample, keys):
         generator = check_seed(options.random_state)
         first = _sample_of(sample, of_kind[0], rows, parts)
         permuted, within = permuted_sample(first, "auto")
         kinds = [MEASURES[key].drawn(sample) for key in of_kind]
-        samples = [*map(permuted.of_metric, kinds)]
+        samples = [*map(permuted.replace_metric, kinds)]
         draws = (
-            [*map(permuted.permuted(generator, within).of_metric, kinds)]
+            [*map(permuted.permuted(generator, within).replace_metric, kinds)]
             for _ in range(options.n_permutations)
         )
         tests = permutation_tests(
@@ -352,8 +353,8 @@ def permute(
     return {key: results[key] for key in keys if key in results}
 
 
-def _by_permutations(sample: Sample, keys: Iterable[str]) -> list[list[str]]:
-    """Metrics that are tested on the same permutations, if there are any."""
+def _tested_together(sample: Sample, keys: Iterable[str]) -> list[list[str]]:
+    """Return the metrics that are tested on the same permutations, if there are any."""
     kinds: dict[bool, list[str]] = {}
     for key in keys if sample.audit.options.n_permutations else ():
         of_pairs = isinstance(MEASURES[key].drawn(sample), MetricOfPairs)
@@ -411,7 +412,7 @@ def _pairs_beyond_chance(
 def _resample(
     sample: Sample, samples: Mapping[str, MetricSample], tick: Callable[[int], Any]
 ) -> dict[str, Any]:
-    """Values of metrics on resamples of their rows, the same ones for all metrics."""
+    """Return values of metrics on the same resamples of rows."""
     if not samples:
         return {}
     options = sample.audit.options
@@ -448,7 +449,7 @@ def _ends(sample: Sample, value: float, values: Any, moved: float) -> Numbers:
 def compare_metrics(
     sample: Sample, keys: Collection[str], everyone: Sample | None = None
 ) -> Iterator[tuple[str, Comparisons]]:
-    """Find once what each metric compares whose noise has a bound.
+    """Compare groups once by each metric whose noise has a bound.
 
     Options of metrics are those of everyone, where the sample is a part of it.
     """
@@ -462,7 +463,7 @@ def compare_metrics(
 
 
 def _compare(sample: Sample, key: str, metric: Metric) -> Comparisons:
-    """Find what a metric compares.
+    """Compare groups by a metric.
 
     Error rates are compared by true label, each of the groups with enough rows of it.
     """
@@ -474,7 +475,7 @@ def _compare(sample: Sample, key: str, metric: Metric) -> Comparisons:
 
 
 def _observe(sample: Sample, key: str, metric: Metric) -> Observed:
-    """Return the statistic of a metric, and what its noise depends on."""
+    """Return the table of a metric, and the numbers its noise depends on."""
     audit, question, sizes = (
         sample.audit,
         MEASURES[key].question,
@@ -493,7 +494,7 @@ def _observe(sample: Sample, key: str, metric: Metric) -> Observed:
 
 
 def _split_by_label(observed: Observed) -> Iterator[Observed]:
-    """Rates of errors of each true label, of the groups with enough rows of it."""
+    """Return error rates by true label, of groups with enough rows."""
     statistic, sizes, squares = observed
     for label, enough in enumerate(comparable_cells(statistic).T):
         if enough.any():
@@ -511,7 +512,7 @@ def parts_by_stratum(sample: Sample) -> list[Stratum]:
 def values_within_strata(
     sample: Sample, parts: Sequence[Stratum], tested: Collection[str]
 ) -> list[Numbers]:
-    """Of each metric the largest value over some strata, and their mean.
+    """Return the largest value of each metric over strata, and the mean.
 
     Metrics of `tested` have tests, which draw rows, so they are left out where the
     report draws counts. DCP is not computed within strata: its search takes too long
@@ -530,7 +531,7 @@ def values_within_strata(
 
 
 def _combine(sample: Sample, of_parts: list[tuple[Stratum, Comparisons]]) -> Numbers:
-    """Largest value, its stratum and interval, and the mean; None without a stratum."""
+    """Return the largest value with stratum and interval, and the mean."""
     if not of_parts:
         return dict.fromkeys(("value", "stratum", "mean", "lower", "upper"))
     tail = (1 - sample.audit.options.confidence_level) / 2
@@ -553,7 +554,7 @@ def _tests_within(
     keys: Sequence[str],
     tested: Collection[str],
 ) -> dict[str, Numbers]:
-    """Mean of each metric under permutations within strata, its p-value and pair."""
+    """Return null mean, p-value and pair of each metric within strata."""
     results: dict[str, Numbers] = {key: dict.fromkeys(OF_TESTS) for key in keys}
     if sample.audit.counts_are_drawn or not parts:
         return results
@@ -575,7 +576,7 @@ def _tests_within(
 def _rows_in_strata(
     sample: Sample, parts: Sequence[Stratum], question: str
 ) -> tuple[Rows, list[Rows]]:
-    """Rows that have a group and a stratum, whose groups are permuted within strata."""
+    """Return the rows that have both a group and a stratum."""
     strata = sample.audit.strata
     assert strata is not None
     codes = np.where(strata.codes < 0, -1, sample.groups.codes)
@@ -586,13 +587,13 @@ def _rows_in_strata(
 
 
 def performance(audit: Audit, model: Model, rows: Any = slice(None)) -> Numbers:
-    """Quality of predictions on some rows, by default on all of them.
+    """Return the quality of predictions on some rows, by default on all of them.
 
     None without true labels, without scores, where a class has no row, or where
     scores are no probabilities.
     """
     true = None if audit.y_true is None else audit.y_true[rows]
-    if audit.of_numbers:
+    if audit.compares_numbers:
         return _performance_of_numbers(audit, model, rows, true)
     numbers: Numbers = dict.fromkeys([*_FIGURES, "calibration_error"])
     if true is None:
@@ -609,13 +610,13 @@ def performance(audit: Audit, model: Model, rows: Any = slice(None)) -> Numbers:
 def _figures(
     audit: Audit, model: Model, true: NDArray[Any], rows: Any, weights: NDArray[Any]
 ) -> _Figures:
-    """Quality of the predictions of some rows beside true labels, which may be others.
+    """Return how well some rows are predicted.
 
     Each figure has the influence of each row: its derivative by the row's weight.
     """
     total = weights.sum()
     score = None if model.y_score is None else model.y_score[rows]
-    if audit.of_numbers:
+    if audit.compares_numbers:
         assert score is not None
         errors = (score - true) ** 2
         squares = (true - np.average(true, weights=weights)) ** 2
@@ -650,7 +651,7 @@ def _figures(
 def _performance_of_numbers(
     audit: Audit, model: Model, rows: Any, true: NDArray[Any] | None
 ) -> Numbers:
-    """Means with the ends of Student's intervals, and with true values R2."""
+    """Return means with the ends of Student's intervals, and with true values R2."""
     assert model.y_score is not None
     values, weights = (
         {"mean_prediction": model.y_score[rows]},
@@ -660,7 +661,7 @@ def _performance_of_numbers(
     if true is not None:
         errors = audit.errors_of(model)[rows]
         values |= {"mean_error": errors, "mean_absolute_error": np.abs(errors)}
-    size = float(weights.sum() ** 2 / audit.entry_squares[rows].sum())
+    size = audit.effective_size(rows)
     for name, each in values.items():
         mean, half = float(np.average(each, weights=weights)), math.nan
         if size > 1:
@@ -678,14 +679,14 @@ def _performance_of_numbers(
 def _calibration_error(
     positive: Bools, scores: Floats, weights: NDArray[Any], n_rows: int
 ) -> float:
-    """Mean over bins of the absolute mean score minus share of positives."""
+    """Return the mean over bins of the absolute mean score minus share of positives."""
     bins = _bins(scores, weights, n_rows)
     excess = np.bincount(bins, weights * (scores - positive)) / weights.sum()
     return float(np.abs(excess).sum())
 
 
 def _bins(scores: Floats, weights: NDArray[Any], n_rows: int) -> Integers:
-    """Bin of each score: bins have the same weight, and 100 rows or more.
+    """Return the bin of each score: bins have the same weight, and 100 rows or more.
 
     Rows of one score share a bin.
     """
@@ -706,14 +707,16 @@ def performances(audit: Audit) -> list[tuple[Numbers, dict[str, Numbers] | None]
     for model in audit.models:
         everyone = slice(None), audit.entry_weights
         figures = {} if true is None else _figures(audit, model, true, *everyone)
-        several = len(audit.models) > 1 and figures
+        several = len(audit.models) > 1 and figures and audit.pairs_models
         compared.append(
             (figures, _changes(audit, model, [*figures]) if several else {})
         )
     return [
         (
             _with_intervals(audit, model, own[0], quantile),
-            None if own is compared[0] else _beside(audit, own, compared[0]),
+            _subtract_first(audit, own, compared[0])
+            if audit.pairs_models and own is not compared[0]
+            else None,
         )
         for model, own in zip(audit.models, compared, strict=True)
     ]
@@ -722,18 +725,18 @@ def performances(audit: Audit) -> list[tuple[Numbers, dict[str, Numbers] | None]
 def _with_intervals(
     audit: Audit, model: Model, figures: _Figures, quantile: float
 ) -> Numbers:
-    """Quality of predictions on all rows, with the ends of the interval of each.
+    """Return quality of predictions on all rows, with the ends of the interval of each.
 
     Shares have Wilson's interval of as many rows as have their variance. The interval
     of the calibration error bounds the noise of its bins; all others are normal.
     """
-    with_ends = performance(audit, model)
+    with_ends, everyone = performance(audit, model), np.zeros(len(audit.rows), np.intp)
     for name, (value, influence) in figures.items():
         # The standard error by the infinitesimal jackknife.
-        error = float(np.sqrt(audit.entry_squares @ influence**2))
+        error = float(np.sqrt(audit.squared_sums(influence, everyone)[0]))
         low, high = value - quantile * error, value + quantile * error
         if name in _SHARES:
-            size = audit.entry_weights.sum() ** 2 / audit.entry_squares.sum()
+            size = audit.effective_size()
             if error > 0:
                 size = value * (1 - value) / error**2
             level = audit.options.confidence_level
@@ -760,17 +763,19 @@ def _ends_of_calibration(audit: Audit, model: Model, z: float) -> tuple[float, f
     excess, totals = scores - (true == 1), np.bincount(bins, weights)
     sums = np.bincount(bins, weights * excess)
     means = quotients(sums, totals)
-    noise = np.bincount(bins, audit.entry_squares * (excess - means[bins]) ** 2)
+    noise = audit.squared_sums(excess - means[bins], bins)
     errors = np.sqrt(noise) / weights.sum()
     value, spread = np.abs(sums).sum() / weights.sum(), np.sqrt((errors**2).sum())
+    if audit.rows.cluster is not None:
+        spread = errors.sum()  # the noise of a person may be the same in all bins
     most = np.sqrt(2 / np.pi) * errors.sum() + z * np.sqrt(1 - 2 / np.pi) * spread
     return max(float(value - most), 0.0), float(value + z * spread)
 
 
-def _beside(
+def _subtract_first(
     audit: Audit, own: _Compared, first: _Compared
 ) -> dict[str, Numbers] | None:
-    """Each figure minus that of the first model of the same rows, with its interval.
+    """Return each figure minus the first model's, with its interval.
 
     Rows are paired: what both models find difficult cancels. Each end is the bound of
     `compare_models`, for models may differ in more rows than these.
@@ -792,7 +797,7 @@ def _beside(
 
 
 def _changes(audit: Audit, model: Model, names: list[str]) -> dict[str, Floats]:
-    """How another row moves each figure, by its true label and response."""
+    """Return how another row moves each figure, by its true label and response."""
     true, weights = audit.y_true, audit.entry_weights
     assert true is not None
     rows, ones = np.flatnonzero(weights > 0), np.ones(len(weights))

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 from skfair._utils._hints import extra, require
 from skfair._utils._text import (
     counted,
-    in_quotes,
-    in_unit,
+    format_in_unit,
     interval,
     listed,
     number,
     percent,
     points,
     pvalue_text,
+    quote,
     visible_text,
     whole,
 )
@@ -38,26 +38,26 @@ if TYPE_CHECKING:
 Summary = dict[str, Any]
 
 
-def in_settings(value: Any) -> str:
+def format_setting(value: Any) -> str:
     """Write the value of an option."""
     if isinstance(value, dict):
         value = [f"{key} {number:g}" for key, number in value.items()]
     if isinstance(value, list):
-        return listed([in_settings(part) for part in value], len(value))
+        return listed([format_setting(part) for part in value], len(value))
     return "" if value is None else str(value)
 
 
 #: Functions of the templates: those that write one value, and all others.
 _FILTERS: tuple[Callable[..., str], ...] = (
     number,
-    in_unit,
+    format_in_unit,
     amount,
     signed,
     percent,
     points,
     whole,
     pvalue_text,
-    in_settings,
+    format_setting,
 )
 _FUNCTIONS: tuple[Callable[..., str], ...] = (
     counted,
@@ -120,12 +120,12 @@ def render(summary: Summary, record: Mapping[str, Any]) -> str:
 
 def _titles(metrics: list[Measure]) -> str:
     """List the titles of some metrics."""
-    return listed([in_quotes(metric.title) for metric in metrics])
+    return listed([quote(metric.title) for metric in metrics])
 
 
 @functools.cache
 def _environment() -> jinja2.Environment:
-    """Templates and their filters, compiled once."""
+    """Return the templates and their filters, compiled once."""
     import jinja2
 
     environment = jinja2.Environment(
@@ -143,7 +143,7 @@ def _environment() -> jinja2.Environment:
 
 
 def _limit_of_rates(settings: Summary) -> float | None:
-    """Limit of the difference of selection rates."""
+    """Return the limit of the difference of selection rates."""
     limit = settings["limit"]
     if isinstance(limit, dict):
         limit = limit.get("demographic_parity_difference")
@@ -151,7 +151,7 @@ def _limit_of_rates(settings: Summary) -> float | None:
 
 
 def _chart(summary: Summary, model: int) -> list[Summary]:
-    """Share of each group that is selected, or predicted right, by attribute.
+    """Return share of each group that is selected, or predicted right, by attribute.
 
     Groups are in the order of their shares; those whose group is missing are last.
     """
@@ -178,7 +178,7 @@ def _chart(summary: Summary, model: int) -> list[Summary]:
 
 def _rate_of(summary: Summary) -> str:
     """Name the share of a group that a chart shows."""
-    label = in_quotes(summary["positive"])
+    label = quote(summary["positive"])
     if summary["settings"]["decided"]:
         return f"Share that gets the decision {label}"
     return f"Share that is predicted {label}"
@@ -195,9 +195,9 @@ def used_settings(summary: Summary) -> Summary:
         "impact_ratios": settings["impact_ratios"],
     }
     hidden = {"decides", "decided", "blur", "left_out", "notes", "calls"}
-    hidden |= {"counts_are_drawn", "sample_weight", "control_features"}
+    hidden |= {"counts_are_drawn", "sample_weight", "control_features", "n_people"}
     return {
-        name: in_settings(value)
+        name: format_setting(value)
         for name, value in settings.items()
         if value is not None and needed.get(name, True) and name not in hidden
     }

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pandas as pd
 
-from skfair._utils._text import in_unit, number, percent, points, quoted
+from skfair._utils._text import format_in_unit, number, percent, points, quoted
 from skfair._utils._warnings import caught_warnings
 from skfair.report._metrics import ALPHA
 
@@ -60,7 +60,9 @@ def cdf_picture(
     ours, theirs = map(percent, gap["shares"])
     words = {"first": first, "second": second, "ours": ours, "theirs": theirs}
     words |= {"name": attribute["name"], "gap": points(gap["value"])}
-    words["score"] = (in_unit if display.scale == "real" else number)(gap["score"])
+    words["score"] = (format_in_unit if display.scale == "real" else number)(
+        gap["score"]
+    )
     return {
         "of": display.scale,
         "svg": _svg((4.8, 3.2), display, prefix),
@@ -134,7 +136,7 @@ def _svg(size: tuple[float, float], display: Any, prefix: str) -> str:
 
 
 def _inline(root: ElementTree.Element, prefix: str) -> str:
-    """Markup of an SVG without styles, metadata or ids that clash with others."""
+    """Return the markup of an SVG that is safe inside a page."""
     for parent in list(root.iter()):
         for child in list(parent):
             if child.tag.rpartition("}")[2] in ("style", "metadata"):

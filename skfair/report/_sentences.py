@@ -463,8 +463,14 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "weights.",
     ),
     "untested groups": (
+        "Which groups differ from the rest is not tested of {rows}.",
         "Which groups differ from the rest is not tested of weighted rows.",
-        "Which groups differ from the rest is not tested of weighted rows.",
+    ),
+    "people": (
+        "The {rows} are those of {n} people: people, not rows, were {done}. Values are "
+        "those of rows.",
+        "The 1,200 rows are those of 60 people: people, not rows, were shuffled for "
+        "p-values and counted for intervals. Values are those of rows.",
     ),
     "no tests": (
         "No test was made, so that intervals alone say how much may be noise.",

@@ -47,7 +47,7 @@ from skfair.report._numbers import (
     uncertainties,
     values_within_strata,
 )
-from skfair.report._words import in_words
+from skfair.report._words import add_sentences
 
 Summary = dict[str, Any]
 
@@ -85,11 +85,11 @@ def summarize(audits: Sequence[Audit]) -> Summary:
         "settings": _settings(audits),
         "versions": _versions(),
     }
-    return in_words(summary)
+    return add_sentences(summary)
 
 
 def _are_alike(values: NDArray[Any]) -> bool:
-    """Whether all values are the same, so that groups cannot differ in them."""
+    """Return whether all values are the same, so that groups cannot differ in them."""
     return bool((values == values[0]).all())
 
 
@@ -111,14 +111,18 @@ def tell_left_out(
         ],
     }
     settings = {**summary["settings"], "left_out": left_out}
-    return in_words({**summary, "settings": settings})
+    return add_sentences({**summary, "settings": settings})
 
 
 def tell_notes(summary: Summary, notes: Sequence[str]) -> Summary:
-    """Add what looks odd in the data to the notes on it."""
+    """Add notes on odd values in the data."""
+    return {**summary, "settings": summary["settings"] | {"notes": _written(notes)}}
+
+
+def _written(notes: Sequence[str]) -> list[str]:
+    """Write notes as sentences of a page."""
     texts = [visible_text(note, 400) for note in notes]
-    texts = [f"{text[0].upper()}{text[1:]}" for text in texts]
-    return {**summary, "settings": summary["settings"] | {"notes": texts}}
+    return [f"{text[0].upper()}{text[1:]}" for text in texts]
 
 
 def tell_threshold(summary: Summary, threshold: float) -> Summary:
@@ -131,7 +135,7 @@ def tell_threshold(summary: Summary, threshold: float) -> Summary:
 def tell_predicted(summary: Summary) -> Summary:
     """Call decisions predictions, since a model made them."""
     settings = summary["settings"] | {"decided": False}
-    return in_words({**summary, "settings": settings})
+    return add_sentences({**summary, "settings": settings})
 
 
 def _positive(audit: Audit) -> str | None:
@@ -173,11 +177,20 @@ def _attribute(sample: Sample, results: list[Summary]) -> Summary:
         "name": visible_text(sample.attribute),
         "comparison": sample.comparison,
         "min_group_size": groups.min_group_size,
-        "groups": _sizes(zip(groups.labels, sample.sizes.tolist(), strict=True)),
+        "groups": [
+            {"label": label_text(label), **_size(sample.audit, groups.codes == i)}
+            for i, label in enumerate(groups.labels)
+        ],
         "aside": _sizes(sample.aside),
         "n_missing": sample.audit.count(sample.every.codes < 0),
         "results": results,
     }
+
+
+def _size(audit: Audit, entries: Any) -> Summary:
+    """Count the rows of a group, and its people if they have several."""
+    size, n_people = {"n": audit.count(entries)}, audit.count_people(entries)
+    return size if n_people is None else size | {"n_people": n_people}
 
 
 def _sizes(groups: Iterable[tuple[Hashable, int]]) -> list[Summary]:
@@ -186,7 +199,7 @@ def _sizes(groups: Iterable[tuple[Hashable, int]]) -> list[Summary]:
 
 
 def _pair(sample: Sample, first: Sample, result: Summary, of_first: Summary) -> None:
-    """Add to each metric what it has more than that of the first model, if paired.
+    """Add to each metric its difference from the first model, if paired.
 
     Like other intervals, that of the difference is extended to the value.
     """
@@ -205,7 +218,7 @@ def _pair(sample: Sample, first: Sample, result: Summary, of_first: Summary) -> 
 def _summary_of_attribute(
     sample: Sample, located: dict[str, Located], drawn: dict[str, Numbers]
 ) -> Summary:
-    """Everything about one model and one attribute."""
+    """Return everything about one model and one attribute."""
     options, groups = sample.audit.options, _groups(sample)
     asks_ratio = isinstance(options.limit, dict) and RATIO in options.limit
     n_tail = sum(row.get("tail_share", 0) > 0 for row in groups)
@@ -260,7 +273,7 @@ def _attained(located: Located) -> Summary:
 def _decided(
     sample: Sample, key: str, located: Located, pairs: Sequence[Summary]
 ) -> Summary | None:
-    """Value and interval of the pair that decides a test, if it has not the value."""
+    """Return value and interval of the pair that decides a test."""
     if not pairs or not has_pair_intervals(sample, key):
         return None
     labels = [label_text(label) for label in sample.groups.labels]
@@ -294,7 +307,7 @@ def _few_of_labels(sample: Sample) -> list[Summary]:
 
 
 def _groups(sample: Sample) -> list[dict[str, Any]]:
-    """Size, rates and performance of each group that is compared.
+    """Return the size, rates and performance of each group that is compared.
 
     Of many groups the furthest from the average is first.
     """
@@ -303,7 +316,7 @@ def _groups(sample: Sample) -> list[dict[str, Any]]:
         return []
     parts = rows_by_code(sample.groups.codes, len(labels))
     groups: list[dict[str, Any]] = [
-        {"label": label_text(label), "n": audit.count(rows)}
+        {"label": label_text(label), **_size(audit, rows)}
         | performance(audit, model, rows)
         for label, rows in zip(labels, parts, strict=True)
     ]
@@ -343,7 +356,8 @@ def _selections(sample: Sample) -> list[dict[str, Any]]:
     selected = decisions.with_groups(groups)
     gaps = find_gaps(selected, "uniform")
     table = tabulate_groups(gaps, ALPHA, True, options.confidence_level).sort_index()
-    is_tested = not sample.audit.weighted and sample.comparable
+    independent = sample.audit.rows.weight is None and sample.audit.rows.cluster is None
+    is_tested = independent and sample.comparable
     average = float(selected.means.mean())
     return [
         {
@@ -359,7 +373,7 @@ def _selections(sample: Sample) -> list[dict[str, Any]]:
 
 
 def _impact_ratios(sample: Sample) -> list[dict[str, Any]]:
-    """Impact ratios of decisions and, where there are any, of scores.
+    """Return the impact ratios of decisions and, where there are any, of scores.
 
     Groups that are too small are among them.
     """
@@ -389,7 +403,7 @@ def _impact_ratios(sample: Sample) -> list[dict[str, Any]]:
 
 
 def _smallest_ratio(sample: Sample) -> Summary | None:
-    """Smallest impact ratio of decisions, or of scores where nothing is decided."""
+    """Return the smallest impact ratio of decisions, or of scores."""
     table = _impact_ratios(sample)[0]
     compared = [row for row in table["rows"] if row["impact_ratio"] is not None]
     if not compared:
@@ -400,12 +414,12 @@ def _smallest_ratio(sample: Sample) -> Summary | None:
 
 
 def _plain(value: Any) -> Any:
-    """Text and whole numbers as they are, other numbers as in JSON."""
+    """Return the text and whole numbers as they are, other numbers as in JSON."""
     return value if isinstance(value, (str, int)) else or_none(value)
 
 
 def _strata(sample: Sample, located: dict[str, Located]) -> Summary | None:
-    """Metrics within strata, beside those of everyone; None unless there are strata."""
+    """Return the metrics within strata, beside the overall ones."""
     strata = sample.audit.strata
     if strata is None or not sample.comparable:
         return None
@@ -423,13 +437,16 @@ def _strata(sample: Sample, located: dict[str, Located]) -> Summary | None:
         "names": visible_text(names) if names else "stratum",
         "n_strata": len(parts),
         "n_rows": sample.audit.count(strata.codes >= 0),
-        "left_out": [*_left_out(parts, least), *_without_rates(compared, sample.keys)],
+        "left_out": [
+            *_left_out(parts, least),
+            *_list_without_rates(compared, sample.keys),
+        ],
         "rows": rows,
     }
 
 
 def _named(label: Hashable, metric: str | None = None, **why: Any) -> Summary:
-    """Entry for a stratum that is left out of a metric, or of all, in part or whole."""
+    """Return the entry of a stratum that is left out of a metric."""
     nothing: Summary = {"n_rows": None, "compared": None, "aside": [], "cells": []}
     return {"label": label_text(label), "metric": metric} | nothing | why
 
@@ -445,7 +462,7 @@ def _left_out(parts: Sequence[Stratum], least: int) -> Iterator[Summary]:
             yield _named(label, aside=_sizes(part.aside))
 
 
-def _without_rates(
+def _list_without_rates(
     parts: Sequence[Stratum], keys: Collection[str]
 ) -> Iterator[Summary]:
     """List groups within strata that have few rows of a true label."""
@@ -456,7 +473,7 @@ def _without_rates(
 
 
 def _cdf(sample: Sample, located: Located | None) -> Summary | None:
-    """Curves of the score distributions and their largest gap, for a picture."""
+    """Return curves of the score distributions and their largest gap, for a picture."""
     few = sample.comparable and sample.comparison == "pairwise"
     if located is None or not few:
         return None
@@ -472,13 +489,13 @@ def _cdf(sample: Sample, located: Located | None) -> Summary | None:
 
 
 def _cdf_curves(sample: Sample) -> list[dict[str, list[float]]]:
-    """Cumulative distribution of each group's scores, with few enough points to draw.
+    """Return each group's CDF with few enough points to draw.
 
     Steps are thinned from (0, 0) to (1, 1), evenly along both axes; numbers begin and
     end with those of everyone.
     """
     low, high, digits = 0.0, 1.0, 4
-    if sample.audit.of_numbers:
+    if sample.audit.compares_numbers:
         low, high = (float(sample.statistic("scores").scores[i]) for i in (0, -1))
         digits = 4 - math.floor(math.log10((high - low) or 1))
     even, curves = np.linspace(0, 1, _N_POINTS), []
@@ -509,10 +526,11 @@ def _settings(audits: Sequence[Audit]) -> Summary:
         **{k: v for k, v in options.to_dict().items() if k != "title"},
         "sample_weight": audit.weighted,
         "control_features": audit.strata is not None,
+        "n_people": audit.count_people(slice(None)),
         "counts_are_drawn": audit.counts_are_drawn,
         "blur": [max(audit.blur[i] for audit in audits) for i in (0, 1)],
         "left_out": None,
-        "notes": [],
+        "notes": _written(audits[0].notes),
         "calls": {
             key: measure.call_of(vars(options))
             for key, measure in MEASURES.items()
@@ -522,7 +540,7 @@ def _settings(audits: Sequence[Audit]) -> Summary:
 
 
 def _versions() -> dict[str, str]:
-    """Versions of skfair, of the packages that compute, of Python, and the system."""
+    """Return versions of skfair, its dependencies, Python and the system."""
     packages = "scikit-learn", "NumPy", "SciPy", "pandas"
     return {
         "skfair": skfair.__version__,

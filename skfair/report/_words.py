@@ -11,12 +11,12 @@ from typing import Any
 
 from skfair._utils._text import (
     counted,
-    in_quotes,
-    in_unit,
+    format_in_unit,
     listed,
     number,
     percent,
     points,
+    quote,
     quoted,
     whole,
     with_size,
@@ -53,7 +53,7 @@ _CANNOT_SHOW = (
 )
 
 
-def in_words(summary: Summary) -> Summary:
+def add_sentences(summary: Summary) -> Summary:
     """Add to a summary the sentences that its numbers and names give."""
     for attribute in summary["attributes"]:
         for result in attribute["results"]:
@@ -75,14 +75,14 @@ def ask(question: str, settings: Summary) -> str:
     if question != "decisions":
         return say(f"asks {question}")
     kind = "decisions" if settings["decided"] else "predictions"
-    return say(f"asks {kind}", label=in_quotes(settings["positive label"] or ""))
+    return say(f"asks {kind}", label=quote(settings["positive label"] or ""))
 
 
 def noun_of(question: str, settings: Summary) -> str:
-    """Name what a question is about; decisions of a threshold are predictions."""
-    of_numbers = settings["scale"] == "real" and question == "scores"
+    """Name the subject of a question: decisions or predictions."""
+    compares_numbers = settings["scale"] == "real" and question == "scores"
     predicted = question == "decisions" and not settings["decided"]
-    return "predictions" if of_numbers or predicted else question
+    return "predictions" if compares_numbers or predicted else question
 
 
 def _put_result(summary: Summary, attribute: Summary, result: Summary) -> None:
@@ -101,7 +101,7 @@ def _put_result(summary: Summary, attribute: Summary, result: Summary) -> None:
         if (pair := _other_pair(attribute, measure)) is not None:
             gap = amount(pair["gap"], measure["key"])
             measure["tested"] = f"{_pair_text(pair)}: {gap}"
-        sentences = with_chance(
+        sentences = add_chance(
             summary, attribute, measure, measure["question"] in found
         )
         measure["sentence"] = " ".join(sentences)
@@ -129,7 +129,7 @@ def verdict(summary: Summary) -> Summary:
     "points" a sentence on each of them, "limits" each metric that has a limit of its
     own, and whether it is kept.
     """
-    settings, limits = summary["settings"], [*_beside_limits(summary)]
+    settings, limits = summary["settings"], [*_judge_limits(summary)]
     glance, points = [], []
     for attribute in summary["attributes"]:
         for position, result in enumerate(attribute["results"]):
@@ -186,26 +186,26 @@ def _state(measure: Summary | None, largest: float, result: Summary) -> str:
 
 
 def _signs(measure: Summary, result: Summary) -> list[str]:
-    """Say what speaks for a difference that is not significant for all questions."""
+    """Describe weak evidence for a difference that is not significant."""
     signs, lower = [], (measure["decided"] or measure)["lower"]
     if measure["pvalue"] <= LEVEL:
         signs.append(say("sign of the p-value", pvalue=f"{measure['pvalue']:.2g}"))
     if lower is not None and lower > 0:
         signs.append(say("sign of the interval"))
     groups = result.get("groups") or ()
-    differing = [in_quotes(g["label"]) for g in groups if g.get("differs")]
+    differing = [quote(g["label"]) for g in groups if g.get("differs")]
     if measure["question"] == "decisions" and differing:
         signs.append(say("sign of the groups", groups=listed(differing)))
     return signs
 
 
 def _lead(summary: Summary, model: int, limits: Sequence[Summary]) -> Summary:
-    """Say what was found about one model, and what changed from the first to it."""
+    """Describe the findings about one model, and changes from the first."""
     lead: Summary = {"model": summary["models"][model]["name"], "answers": []}
     nothing = _nothing_to_compare(summary, model)
     if not summary["models"][model]["alike"]:
         lead["answers"] = [*_answers(summary, model)]
-        further = [*_calibration(summary, model), *_within_limit(summary, model)]
+        further = [*_calibration(summary, model), *_describe_limit(summary, model)]
         further += [one["text"] for one in limits if one["position"] == model]
     else:
         further = []
@@ -214,7 +214,7 @@ def _lead(summary: Summary, model: int, limits: Sequence[Summary]) -> Summary:
     return lead | {
         "nothing": nothing,
         "text": " ".join(filter(None, texts)),
-        "changed": say("changed", first=in_quotes(first), model=in_quotes(name)),
+        "changed": say("changed", first=quote(first), model=quote(name)),
         "further": further,
         "changes": [*_changes(summary, model)] if model else [],
     }
@@ -259,7 +259,7 @@ def _capitalised(text: str) -> str:
 
 
 def _changes(summary: Summary, model: int) -> Iterator[Summary]:
-    """Say what changed from the first model to another one, and by how much."""
+    """Describe how much changed from the first model to another."""
     settings, values = summary["settings"], summary["models"][model]
     level = 100 * settings["confidence_level"]
     for key in ("accuracy", "average_precision", "r2"):
@@ -351,7 +351,7 @@ def _calibration(summary: Summary, model: int) -> Iterator[str]:
 _BESIDE_LIMIT = "within a limit", "above a limit", "limit open"
 
 
-def _within_limit(summary: Summary, model: int) -> Iterator[str]:
+def _describe_limit(summary: Summary, model: int) -> Iterator[str]:
     """Say which differences are certified to be within the limit, above, or neither."""
     settings = summary["settings"]
     limit, questions = settings["limit"], questions_of(settings)
@@ -362,7 +362,7 @@ def _within_limit(summary: Summary, model: int) -> Iterator[str]:
         answers = states(attribute["results"][model], settings)
         for question, (measure, _) in zip(questions, answers, strict=True):
             if measure is not None and measure["value"] is not None:
-                of_state = by_state[_beside_limit(measure, limit)]
+                of_state = by_state[_judge_limit(measure, limit)]
                 of_state.setdefault(question, []).append(attribute["name"])
     for state, by_question in by_state.items():
         names = [
@@ -374,15 +374,15 @@ def _within_limit(summary: Summary, model: int) -> Iterator[str]:
             yield say(state, limit=limit, level=level, names=listed(names))
 
 
-def _beside_limit(measure: Summary, limit: float) -> str:
-    """Whether a metric is certified to be within a limit, above it, or neither."""
+def _judge_limit(measure: Summary, limit: float) -> str:
+    """Return whether a metric is certified within a limit, above, or neither."""
     if measure["certified"] is not None and measure["certified"] <= limit:
         return "within a limit"
     above = measure["lower"] is not None and measure["lower"] > limit
     return "above a limit" if above else "limit open"
 
 
-def _beside_limits(summary: Summary) -> Iterator[Summary]:
+def _judge_limits(summary: Summary) -> Iterator[Summary]:
     """Compare each metric that has a limit of its own with it, by attribute and model.
 
     A metric that is undefined or not computed does not keep its limit.
@@ -413,8 +413,8 @@ def _ratio_beside(
     text = say(
         "ratio kept" if kept else "ratio missed",
         kind=ratio["kind"],
-        low=in_quotes(low["label"]),
-        high=in_quotes(high["label"]),
+        low=quote(low["label"]),
+        high=quote(high["label"]),
         rate=percent(low["rate"]),
         highest=percent(high["rate"]),
         ratio=number(low["impact_ratio"]),
@@ -451,7 +451,7 @@ def _doubt(lower: float | None, upper: float | None, limit: float) -> str:
 def _point(
     summary: Summary, attribute: Summary, result: Summary, measure: Summary, state: str
 ) -> Summary:
-    """Say in a sentence what the metric that answers a question has found.
+    """State the finding of the metric that answers a question.
 
     It is about the pair of groups that decides the test. People whose group is missing
     make no headline.
@@ -462,7 +462,7 @@ def _point(
     shown = measure | (measure["decided"] or {})
     pair = [labels[i] for i in shown["attained"]["pair"] if i is not None and labels]
     if measure["value"] is not None and any(map(is_missing, pair)):
-        return named | {"text": _without_missing(measure)}
+        return named | {"text": _exclude_missing(measure)}
     finding = describe(summary, attribute, shown)
     texts = [_with_interval(finding, shown, settings, state)]
     if state == "weak evidence":
@@ -473,11 +473,11 @@ def _point(
 
 
 def is_missing(label: str | None) -> bool:
-    """Whether a label is that of people whose group is missing."""
+    """Return whether a label stands for people of a missing group."""
     return label is not None and MISSING_LABEL in label.split(", ")
 
 
-def _without_missing(measure: Summary) -> str:
+def _exclude_missing(measure: Summary) -> str:
     """Say which groups differ most, where a missing group differs more."""
     gaps = [pair for pair in measure["pairs"] if not any(map(is_missing, pair["pair"]))]
     if not gaps:
@@ -489,7 +489,7 @@ def _without_missing(measure: Summary) -> str:
 def _with_interval(
     finding: str, measure: Summary, settings: Summary, state: str
 ) -> str:
-    """Add the interval of a metric to what it has found.
+    """Add the interval of a metric to its finding.
 
     A value of 0, which a test has rejected, is no part of an interval that reaches it:
     of 0 the whole error is on one side, of larger values half on each.
@@ -505,7 +505,7 @@ def _with_interval(
 
 
 def _other_pair(attribute: Summary, measure: Summary) -> Summary | None:
-    """Return the pair that decides a test, if it is not the one that was found."""
+    """Return the pair that decides a test, if the value is of another pair."""
     if not measure["pairs"]:
         return None
     first, value = measure["pairs"][0], measure["value"]
@@ -518,8 +518,8 @@ def _other_pair(attribute: Summary, measure: Summary) -> Summary | None:
 def _pair_text(pair: Summary) -> str:
     """Name two groups, or a group and everyone."""
     first, second = pair["pair"]
-    other = "everyone" if second is None else in_quotes(second)
-    return f"{in_quotes(first)} and {other}"
+    other = "everyone" if second is None else quote(second)
+    return f"{quote(first)} and {other}"
 
 
 def _count_pairs(measure: Summary) -> str:
@@ -536,7 +536,7 @@ def _count_pairs(measure: Summary) -> str:
 def _pairs_differ(pairs: Sequence[Summary]) -> str:
     """Say between which groups the difference is significant, each pair once."""
     if pairs[0]["pair"][1] is None:
-        groups = dict.fromkeys(in_quotes(pair["pair"][0]) for pair in pairs)
+        groups = dict.fromkeys(quote(pair["pair"][0]) for pair in pairs)
         return say("groups differ", groups=listed([*groups]))
     names = [*dict.fromkeys(map(_pair_text, pairs))]
     if len(names) == 1:
@@ -572,22 +572,29 @@ def _questions_tested(summary: Summary, results: Sequence[Summary]) -> str:
 
 
 def cautions(summary: Summary) -> Iterator[str]:
-    """Say what limits the numbers of a report."""
+    """List the limits of the numbers of a report."""
     settings = summary["settings"]
-    of_numbers = settings["scale"] == "real"
+    compares_numbers = settings["scale"] == "real"
     yield from _about_left_out(summary)
     for attribute in summary["attributes"]:
-        yield from _about_groups(attribute, of_numbers)
+        yield from _about_groups(attribute, compares_numbers)
         for result in attribute["results"]:
             yield from _about_measures(summary, attribute, result)
     names = [attribute["name"] for attribute in summary["attributes"]]
     if len(names) > 2 and CROSS.join(names[:-1]) != names[-1]:
         yield say("several attributes")
+    if (n_people := settings["n_people"]) is not None:
+        rows = counted(summary["n_rows"], "row")
+        done = "shuffled for p-values and " if settings["n_permutations"] else ""
+        done += "counted for intervals"
+        yield say("people", rows=rows, n=whole(n_people), done=done)
+        if settings["decides"] and summary["positive"] is not None:
+            yield say("untested groups", rows="people with several rows")
     if settings["sample_weight"]:
-        what = "means" if of_numbers or not settings["decides"] else "rates"
+        what = "means" if compares_numbers or not settings["decides"] else "rates"
         yield say("weighted", what=f"{what} and metrics")
         if what == "rates":
-            yield say("untested groups")
+            yield say("untested groups", rows="weighted rows")
     if not settings["n_permutations"]:
         yield say("no tests")
     if settings["scale"] == "rank":
@@ -595,7 +602,7 @@ def cautions(summary: Summary) -> Iterator[str]:
         if not settings["decides"]:
             yield say("no decisions")
     if settings["blur"][1]:
-        of_mcdp, length = map(_at_most, settings["blur"])
+        of_mcdp, length = map(_round_up, settings["blur"])
         scores, others = _COUNTED[settings["scale"]]
         of_both = {"of_mcdp": of_mcdp, "length": length}
         yield say("counted scores", scores=scores, others=others, **of_both)
@@ -610,7 +617,7 @@ _COUNTED = {
 
 
 def advice(summary: Summary) -> Iterator[tuple[str, str]]:
-    """Return what analysts can do about some cautions, and the code of it."""
+    """Return advice for analysts about some cautions, with code."""
     names = [attribute["name"] for attribute in summary["attributes"]]
     small = [g for a in summary["attributes"] for g in a["groups"] if g["n"] < _SMALL]
     if small:
@@ -633,10 +640,10 @@ def advice(summary: Summary) -> Iterator[tuple[str, str]]:
 
 
 def _about_left_out(summary: Summary) -> Iterator[str]:
-    """Say which rows are left out of every number, or of those of an attribute."""
+    """Say which rows are left out of all numbers, or of one attribute's."""
     left_out, n_rows = summary["settings"]["left_out"], summary["n_rows"]
     if left_out is not None:
-        n, columns = left_out["n_rows"], map(in_quotes, left_out["columns"])
+        n, columns = left_out["n_rows"], map(quote, left_out["columns"])
         yield say(
             "rows left out",
             rows=counted(n, "row"),
@@ -645,7 +652,7 @@ def _about_left_out(summary: Summary) -> Iterator[str]:
             verb=_be(n),
         )
         shares = [
-            f"{percent(group['n'] / group['of'])} of {in_quotes(group['label'])}"
+            f"{percent(group['n'] / group['of'])} of {quote(group['label'])}"
             for group in left_out["groups"]
         ]
         if shares:
@@ -675,18 +682,18 @@ def _about_left_out(summary: Summary) -> Iterator[str]:
 
 
 def _be(n: int) -> str:
-    """Write the verb of a number of things."""
+    """Write "is" or "are", by the number of things."""
     return "is" if n == 1 else "are"
 
 
-def _at_most(value: float) -> str:
+def _round_up(value: float) -> str:
     """Write a bound with one digit, rounded up."""
     power = math.floor(math.log10(value)) if value else 0
     most = math.ceil(value / 10.0**power - 1e-9) * 10.0**power
     return f"{most:,.{max(-power, 0)}f}"
 
 
-def _about_groups(attribute: Summary, of_numbers: bool) -> Iterator[str]:
+def _about_groups(attribute: Summary, compares_numbers: bool) -> Iterator[str]:
     """Say which groups are left out, and how uncertain the rates of small ones are."""
     name, groups, aside = (attribute[key] for key in ("name", "groups", "aside"))
     if len(groups) < 2:
@@ -698,8 +705,8 @@ def _about_groups(attribute: Summary, of_numbers: bool) -> Iterator[str]:
             verb="has" if len(groups) == 1 else "have",
             rows=counted(attribute["min_group_size"], "row"),
         )
-    small = sorted((g["n"], with_size(g["label"], g["n"])) for g in groups)
-    small = [(n, text) for n, text in small if n < _SMALL]
+    sizes = [(g.get("n_people", g["n"]), g["label"]) for g in groups]
+    small = sorted((n, with_size(label, n)) for n, label in sizes if n < _SMALL)
     if not small or len(groups) < 2:
         return
     texts = [
@@ -709,11 +716,11 @@ def _about_groups(attribute: Summary, of_numbers: bool) -> Iterator[str]:
             n=len(small),
             groups=len(groups),
             verb="has" if len(small) == 1 else "have",
-            rows=f"{_SMALL} rows",
+            rows=f"{_SMALL} {'people' if 'n_people' in groups[0] else 'rows'}",
             labels=listed([text for _, text in small]),
         )
     ]
-    if not of_numbers:
+    if not compares_numbers:
         texts.append(say("small rates", error=whole(98 / small[0][0] ** 0.5)))
     yield " ".join([*texts, say("join small groups")])
 
@@ -721,7 +728,7 @@ def _about_groups(attribute: Summary, of_numbers: bool) -> Iterator[str]:
 def _about_measures(
     summary: Summary, attribute: Summary, result: Summary
 ) -> Iterator[str]:
-    """Say which metrics are undefined, and what limits others."""
+    """Say which metrics are undefined or limited."""
     if len(attribute["groups"]) < 2:
         return
     model = f", {result['model']}" if len(summary["models"]) > 1 else ""
@@ -743,10 +750,12 @@ def describe(summary: Summary, attribute: Summary, measure: Summary) -> str:
         return _reason(attribute, measure)
     metric = MEASURES[key]
     first, second = (quoted(labels, group) for group in place["pair"])
-    ours, theirs = ("" if x is None else metric.of_group(x) for x in place["figures"])
+    ours, theirs = (
+        "" if x is None else metric.format_group(x) for x in place["figures"]
+    )
     values = {"first": first, "second": second, "ours": ours, "theirs": theirs}
     values |= {"value": metric.unit(measure["value"]), "score": number(place["score"])}
-    values |= {"label": in_quotes(settings["positive label"] or "")}
+    values |= {"label": quote(settings["positive label"] or "")}
     name = key if key in SENTENCES else "other"
     if key in _MORE:
         values |= _MORE[key](summary, measure, values)
@@ -775,13 +784,13 @@ def _about_tail(summary: Summary, measure: Summary, values: Summary) -> Summary:
 
 
 def _about_shares(summary: Summary, measure: Summary, values: Summary) -> Summary:
-    """Turn figures of MCDP(0), shares of scores up to a score, into those above it."""
+    """Turn shares of scores up to a score into shares above it."""
     attained = measure["attained"]
     ours, theirs = attained["figures"]
     shares = (values["second"], 1 - theirs), (values["first"], 1 - ours)
     (low, less), (high, more) = sorted(shares, key=lambda share: share[1])
-    of_numbers = summary["settings"]["scale"] == "real"
-    score = in_unit(attained["score"]) if of_numbers else values["score"]
+    compares_numbers = summary["settings"]["scale"] == "real"
+    score = format_in_unit(attained["score"]) if compares_numbers else values["score"]
     more, less = percent(more), percent(less)
     return {"low": low, "less": less, "high": high, "more": more, "score": score}
 
@@ -792,7 +801,7 @@ def _about_window(summary: Summary, measure: Summary, values: Summary) -> Summar
 
 
 def _about_overlap(summary: Summary, measure: Summary, values: Summary) -> Summary:
-    """Write the share of histograms that overlaps; MADD is twice the other one."""
+    """Write the share of histograms that overlaps, 1 - MADD / 2."""
     return {"overlap": percent(1 - measure["value"] / 2)}
 
 
@@ -807,7 +816,7 @@ def _about_errors(summary: Summary, measure: Summary, values: Summary) -> Summar
             ("first", "second"), attained["pair"], attained["sizes"], strict=True
         )
     )
-    labels = {"true": in_quotes(classes[true]), "label": in_quotes(classes[predicted])}
+    labels = {"true": quote(classes[true]), "label": quote(classes[predicted])}
     return {"people": people, "others": others, **labels}
 
 
@@ -830,19 +839,19 @@ def _reason(attribute: Summary, measure: Summary) -> str:
         return say("undefined few labels", rows=rows)
     if not labels:
         return say("undefined no group", rows=rows)
-    return say("undefined one group", rows=rows, group=in_quotes(labels[0]))
+    return say("undefined one group", rows=rows, group=quote(labels[0]))
 
 
 def with_rows_of_label(cell: Summary) -> str:
     """Name a group with a true label, and its number of rows of it."""
     return (
-        f"{in_quotes(cell['group'])} with the true label "
-        f"{in_quotes(cell['true_label'])} ({whole(cell['n'])})"
+        f"{quote(cell['group'])} with the true label "
+        f"{quote(cell['true_label'])} ({whole(cell['n'])})"
     )
 
 
 def note(measure: Summary) -> Iterator[str]:
-    """Say what limits a metric: a search that ended early, or undefined shuffles."""
+    """Describe limits of a metric, such as a search that ended early."""
     if measure["searched"] is not None:
         lower, upper = map(percent, measure["searched"])
         yield say("search ended", lower=lower, upper=upper, seconds=DCP_SECONDS)
@@ -859,7 +868,7 @@ def note(measure: Summary) -> Iterator[str]:
         yield say("loose")
 
 
-def with_chance(
+def add_chance(
     summary: Summary, attribute: Summary, measure: Summary, is_found: bool
 ) -> Iterator[str]:
     """Add to a finding whether it may be chance, and which pairs of groups differ.
@@ -871,7 +880,7 @@ def with_chance(
     if pvalue is None:
         return
     if (pair := _other_pair(attribute, measure)) is not None:
-        values = {"pair": _pair_text(pair), "cell": _of_cell(summary, pair)}
+        values = {"pair": _pair_text(pair), "cell": _describe_cell(summary, pair)}
         gap = MEASURES[measure["key"]].text_of(pair["gap"])
         yield say("largest beside chance", gap=gap, **values)
     if pvalue > LEVEL:
@@ -883,15 +892,15 @@ def with_chance(
         yield _pairs_differ(measure["pairs"])
 
 
-def _of_cell(summary: Summary, pair: Summary) -> str:
+def _describe_cell(summary: Summary, pair: Summary) -> str:
     """Name the people among whom error rates of two groups are compared."""
     if pair["classes"] is None:
         return ""
     (true, predicted), classes = pair["classes"], summary["classes"]
-    among = f" among people with the true label {in_quotes(classes[true])}"
+    among = f" among people with the true label {quote(classes[true])}"
     if len(classes) == 2:
         return among
-    return f"{among} in how often {in_quotes(classes[predicted])} is predicted"
+    return f"{among} in how often {quote(classes[predicted])} is predicted"
 
 
 def describe_ratios(
@@ -904,7 +913,7 @@ def describe_ratios(
         yield _highest_and_smallest(what, compared, level)
     else:
         yield say("no ratios", what=what)
-    excluded = [in_quotes(row["label"]) for row in rows if row["status"] == "excluded"]
+    excluded = [quote(row["label"]) for row in rows if row["status"] == "excluded"]
     if excluded:
         yield say("excluded", groups=listed(excluded))
     unknown = sum(row["n"] for row in rows if row["status"] == "unknown")
@@ -923,10 +932,10 @@ def _highest_and_smallest(
     return say(
         "smallest ratio",
         what=what,
-        high=in_quotes(high["label"]),
+        high=quote(high["label"]),
         highest=percent(high["rate"]),
         ratio=number(low["impact_ratio"]),
-        low=in_quotes(low["label"]),
+        low=quote(low["label"]),
         rate=percent(low["rate"]),
         level=100 * level,
         lower=number(low["lower"]),
@@ -935,7 +944,7 @@ def _highest_and_smallest(
 
 
 def describe_strata(table: Summary, title: str) -> Iterator[str]:
-    """Say what a table of strata compares, and what is left out of which metric."""
+    """Describe a table of strata, and what it leaves out."""
     if any(row["value"] is not None for row in table["rows"]):
         n, rows = whole(table["n_strata"]), counted(table["n_rows"], "row")
         yield say("strata", names=table["names"], n=n, rows=rows)
@@ -944,7 +953,7 @@ def describe_strata(table: Summary, title: str) -> Iterator[str]:
     left_out = table["left_out"]
     for key in dict.fromkeys(stratum["metric"] for stratum in left_out):
         reasons = [
-            f"{in_quotes(stratum['label'])} ({stratum['reason']})"
+            f"{quote(stratum['label'])} ({stratum['reason']})"
             for stratum in left_out
             if stratum["metric"] == key
         ]
@@ -960,7 +969,7 @@ def reason_left_out(stratum: Summary, least: int) -> str:
         rows, compared = counted(least, "row"), stratum["compared"]
         if not compared:
             return say("no large group", rows=rows)
-        return say("one large group", group=in_quotes(compared[0]), rows=rows)
+        return say("one large group", group=quote(compared[0]), rows=rows)
     lacking = [with_size(group["label"], group["n"]) for group in stratum["aside"]]
     lacking += [with_rows_of_label(cell) for cell in stratum["cells"]]
     return say("groups lacking", groups=listed(lacking))

@@ -27,8 +27,8 @@ from skfair._utils._validation import (
 )
 from skfair.groups import (
     Groups,
-    by_plain_label,
     labels_and_groups,
+    map_labels,
     resolve_groups,
     rows_by_code,
 )
@@ -240,11 +240,11 @@ def required_sample_size(
     >>> import numpy as np
     >>> from skfair.sampling import required_sample_size
     >>> result = required_sample_size(
-    ...     np.full(256, 1 / 256), alpha=0.5, epsilon=0.45, method="weighted",
+    ...     np.full(64, 1 / 64), alpha=0.5, epsilon=0.45, method="weighted",
     ...     random_state=0,
     ... )
     >>> result.n_samples, result.power, round(result.max_gap_bound)
-    (431, 0.912, 283)
+    (215, 0.918, 70)
     """
     weights = read_weights(group_weights)[1]
     alpha = check_real("alpha", alpha, 0, 1, closed="left")
@@ -318,7 +318,7 @@ def _smallest_size(power_of: Callable[[int], float], power: float) -> tuple[int,
 
 
 def _plan(method: Method, exponent: float) -> Plan:
-    """Return the plan as tests take it: its name, and the exponent if it has one."""
+    """Return the plan as tests take it: its name, and an exponent."""
     if method == "weighted":
         return method, check_real("exponent", exponent, 0, math.inf, closed="left")
     if exponent != EXPONENT:
@@ -555,7 +555,7 @@ def weighted_sampling(
     n = check_integer("n", n, 1)
     shares = weighted_shares(weights, exponent)
     counts = check_random_state(random_state).multinomial(n, shares)
-    return _as_series(counts, labels)
+    return _make_series(counts, labels)
 
 
 def attribute_specific_sampling(
@@ -620,13 +620,13 @@ def attribute_specific_sampling(
     n = check_integer("n", n, 1)
     n_rows, probabilities = attribute_specific_plan(weights, n, gamma)
     sampled = check_random_state(random_state).random_sample(len(weights))
-    return _as_series(n_rows * (sampled < probabilities), labels)
+    return _make_series(n_rows * (sampled < probabilities), labels)
 
 
 def attribute_specific_plan(
     weights: Floats, n: int, gamma: float | None = None
 ) -> tuple[int, Floats]:
-    """Return the rows of a sampled group, and the chance of each group to be one."""
+    """Return rows of a sampled group, and the chance to sample each group."""
     if gamma is None:
         if n < 2:
             raise ValueError(f"n must be at least 2, two rows of a group, got {n}.")
@@ -656,8 +656,8 @@ def read_weights(
     return None, check_group_weights(group_weights, name=name)
 
 
-def _as_series(counts: NDArray[Any], labels: list[Any] | None) -> pd.Series:
-    """Return the rows of each group, indexed by its label where it has one."""
+def _make_series(counts: NDArray[Any], labels: list[Any] | None) -> pd.Series:
+    """Return rows of each group, indexed by its label."""
     index = None if labels is None else pd.Index(labels, tupleize_cols=False)
     return pd.Series(counts, index=index, name="n_rows", dtype=np.int64)
 
@@ -666,7 +666,7 @@ def sample_rows(
     X: Any,
     counts: Mapping[Any, int] | pd.Series,
     *,
-    sensitive_features: Any,
+    sensitive_features: ArrayLike | None,
     random_state: int | np.random.RandomState | None = None,
 ) -> Any:
     """Draw a given number of rows of each group, without replacement.
@@ -722,7 +722,7 @@ def sample_rows(
             "counts must be a mapping or a Series of group label to number of rows, "
             f"got {type(counts).__name__}."
         )
-    wanted = _check_counts(by_plain_label("counts", counts), groups)
+    wanted = _check_counts(map_labels("counts", counts), groups)
     order = check_random_state(random_state).permutation(n_samples)
     by_group = rows_by_code(groups.codes[order], len(groups.labels))
     drawn = np.zeros(n_samples, dtype=bool)

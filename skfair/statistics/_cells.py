@@ -83,7 +83,7 @@ def _merge_scores(rows: Rows) -> Rows:
 
 
 def is_unweighted(rows: Rows) -> bool:
-    """Whether all people of each entry weigh one."""
+    """Return whether all people of each entry weigh one."""
     if rows.weight is None:
         return True
     n = 1 if rows.n is None else rows.n
@@ -203,7 +203,7 @@ def check_n_bins(n_bins: Any, largest: int = MAX_BINS) -> int:
 
 
 def bins_of_scores(scores: Floats, n_bins: int) -> Integers:
-    """Bin of each score; the last bin is closed. The product has no rounding."""
+    """Return bin of each score; the last bin is closed. The product has no rounding."""
     return np.minimum(np.floor(scores * n_bins), n_bins - 1).astype(np.int64)
 
 
@@ -243,7 +243,7 @@ def _read_columns(frame: nw.DataFrame[Any]) -> tuple[Groups, list[NDArray[Any]]]
         )
     if not len(frame):
         raise ValueError("cells has 0 rows, expected at least one.")
-    rows = _as_numbers(frame["n_rows"], "n_rows")
+    rows = _read_numbers(frame["n_rows"], "n_rows")
     lost = frame["bin"].is_null().to_numpy()
     if lost.any():
         raise ValueError(
@@ -256,13 +256,13 @@ def _read_columns(frame: nw.DataFrame[Any]) -> tuple[Groups, list[NDArray[Any]]]
     columns = []
     for name in _NUMBERS:
         column = frame[name if name in frame.columns else otherwise[name]]
-        numbers = _as_numbers(column, name)
+        numbers = _read_numbers(column, name)
         whole = name in ("bin", "n_rows")
         columns.append(numbers.astype(np.int64) if whole else numbers)
     return groups, columns
 
 
-def _as_numbers(column: nw.Series[Any], name: str) -> Floats:
+def _read_numbers(column: nw.Series[Any], name: str) -> Floats:
     """Read a column of a table, and check its numbers."""
     if not column.dtype.is_numeric():
         raise ValueError(f"cells[{name!r}] must be numbers, got {column.dtype}.")
@@ -310,7 +310,7 @@ def encode_attributes(
 
 
 def _find_problem_of_cells(n_bins: int, columns: list[NDArray[Any]]) -> str | None:
-    """Say what contradicts itself in the columns of cells."""
+    """Describe a contradiction in the columns of cells."""
     bins, rows, weights, squares, lows, highs = columns
     if (rows < 1).any() or (weights <= 0).any() or (squares <= 0).any():
         return "a cell has no rows or no weight"

@@ -95,7 +95,7 @@ class CountTable:
         )
 
     @classmethod
-    def _of(cls, cells: Rows) -> CountTable:
+    def _wrap(cls, cells: Rows) -> CountTable:
         """Return the table of merged cells."""
         table = object.__new__(cls)
         table._rows = cells
@@ -107,8 +107,8 @@ class CountTable:
         y_true: ArrayLike | None,
         y_pred: ArrayLike,
         *,
-        sensitive_features: Any,
-        control_features: Any = None,
+        sensitive_features: ArrayLike | None,
+        control_features: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         counts: ArrayLike | None = None,
         n_bins: int | None = None,
@@ -177,7 +177,7 @@ class CountTable:
             rows = replace(rows, y_pred=read_key(rows.y_pred, "y_pred"))
         if rows.y_true is not None:
             rows = replace(rows, y_true=read_key(rows.y_true, "y_true"))
-        return cls._of(merge_cells(rows))
+        return cls._wrap(merge_cells(rows))
 
     @classmethod
     def from_cells(cls, cells: Any, *, n_bins: int = 2**16) -> CountTable:
@@ -230,7 +230,7 @@ class CountTable:
         CountTable(2 cells of 4 bins; people 'F': 7, 'M': 5)
         """
         n_bins = check_n_bins(n_bins)
-        return cls._of(read_cells(cells, n_bins))
+        return cls._wrap(read_cells(cells, n_bins))
 
     @property
     def labels(self) -> tuple[Hashable, ...]:
@@ -275,7 +275,7 @@ class CountTable:
     def __add__(self, other: Any) -> Any:
         if not isinstance(other, CountTable):
             return NotImplemented
-        return CountTable._of(join_cells(self._rows, other._rows))
+        return CountTable._wrap(join_cells(self._rows, other._rows))
 
     def __radd__(self, other: Any) -> Any:
         # The built-in sum begins with 0.
@@ -304,9 +304,9 @@ class CountTable:
         if not self.n_bins:
             raise ValueError("coarsen needs a table of scores in bins: pass n_bins.")
         n_bins = check_n_bins(n_bins, self.n_bins)
-        return CountTable._of(merge_cells(put_in_bins(self._rows, n_bins)))
+        return CountTable._wrap(merge_cells(put_in_bins(self._rows, n_bins)))
 
-    def at_edges(self) -> CountTable:
+    def round_to_edges(self) -> CountTable:
         """Return the table of scores that were rounded down to edges of bins.
 
         Returns
@@ -315,7 +315,7 @@ class CountTable:
             Metrics of histograms whose bins are unions of bins of this table, such as
             MADD of ``n_bins / 4`` bins, are those of the rows.
         """
-        return CountTable._of(round_to_edges(self._rows))
+        return CountTable._wrap(round_to_edges(self._rows))
 
     def to_frame(self) -> pd.DataFrame:
         """Return the cells as a table.
@@ -447,7 +447,7 @@ class CountTable:
             **columns,
         )
         _check_cells(rows)
-        return cls._of(merge_cells(rows))
+        return cls._wrap(merge_cells(rows))
 
 
 def _check_cells(rows: Rows) -> None:
@@ -474,7 +474,7 @@ def _check_cells(rows: Rows) -> None:
 
 def table_of(rows: Rows) -> CountTable:
     """Count checked rows."""
-    return CountTable._of(merge_cells(rows))
+    return CountTable._wrap(merge_cells(rows))
 
 
 def sum_tables(tables: Iterable[CountTable]) -> CountTable:

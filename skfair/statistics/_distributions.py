@@ -80,8 +80,9 @@ class Distributions:
             entries = order if starts is None else order[starts]
             scores, codes = scores[entries], codes[entries]
         sums = rows.counts, rows.totals, rows.sums_of_squares
-        rest = rows.labels, rows.names, rows.min_group_size
-        return cls(scores, codes, weights, *sums, *rest)
+        groups = rows.groups
+        of_groups = groups.labels, groups.names, groups.min_group_size
+        return cls(scores, codes, weights, *sums, *of_groups)
 
     @property
     def n_groups(self) -> int:
@@ -101,8 +102,8 @@ class Distributions:
         """Kish's effective number of rows of everyone."""
         return float(self.totals.sum()) ** 2 / float(self.squares.sum())
 
-    def of_group(self, group: int | None) -> tuple[Floats, NDArray[Any]]:
-        """Distinct scores of one group, or of everyone, and their weights.
+    def select_group(self, group: int | None) -> tuple[Floats, NDArray[Any]]:
+        """Return the distinct scores of one group, or of everyone, and their weights.
 
         Parameters
         ----------
@@ -122,7 +123,7 @@ class Distributions:
         return scores if starts is None else scores[starts], weights
 
     def cdf(self, group: int | None) -> tuple[Floats, Floats]:
-        """Cumulative distribution function of one group's scores, or of everyone's.
+        """Return the CDF of one group's scores, or of everyone's.
 
         Parameters
         ----------
@@ -135,14 +136,14 @@ class Distributions:
         shares : ndarray of shape (n_distinct,)
             Share of the total weight at or below each score; the last is exactly 1.
         """
-        scores, weights = self.of_group(group)
+        scores, weights = self.select_group(group)
         total = self.totals.sum() if group is None else self.totals[group]
         shares = np.cumsum(weights) / total
         shares[-1] = 1  # without rounding
         return scores, shares
 
     def _share_below(self, group: int | None, score: float) -> float:
-        """CDF of one group, or of everyone, at a score."""
+        """Return the CDF of one group, or of everyone, at a score."""
         scores, shares = self.cdf(group)
         n_below = np.searchsorted(scores, score, side="right")
         return float(shares[n_below - 1]) if n_below else 0.0
@@ -160,7 +161,7 @@ class Distributions:
         return {}
 
     def _rows_of(self, group: int) -> Integers:
-        """Positions of the entries of a group, by increasing score."""
+        """Return the positions of the entries of a group, by increasing score."""
         order, starts = self._order
         return order[starts[group] : starts[group + 1]]
 
@@ -198,7 +199,7 @@ class Gap(NamedTuple):
 
 
 def gap_between(statistic: Distributions, first: int, second: int | None) -> Gap:
-    """CDF of one group minus the CDF of another, or of everyone (None)."""
+    """Return the CDF of one group minus the CDF of another, or of everyone (None)."""
     gaps = statistic._gaps
     gap = gaps.get((first, second)) or _subtract(statistic, first, second)
     if len(gaps) < _MAX_GAPS and len(gap.scores) < _MAX_KEPT:
@@ -238,7 +239,7 @@ def _subtract(statistic: Distributions, first: int, second: int | None) -> Gap:
 
 
 def cdf_steps(statistic: Distributions) -> tuple[Floats, Floats]:
-    """CDF of the group of each entry before and after it, in the order of entries."""
+    """Return each entry's group CDF just before and after the entry."""
     order, starts = statistic._order
     sums = np.cumsum(statistic.weights[order])
     sums -= np.repeat(np.append(0, sums)[starts[:-1]], np.diff(starts))
@@ -275,7 +276,7 @@ def ranked_scores(rows: Rows) -> Distributions:
 
 
 def mid_ranks(scores: Floats, weights: NDArray[Any] | None) -> Floats:
-    """Mid-rank of each row in (0, 1), as metrics of ``scale="rank"`` take them."""
+    """Return mid-ranks of rows in (0, 1), as ``scale="rank"`` takes them."""
     everyone = Groups(np.zeros(len(scores), np.int8), (0,))
     rows = Rows(
         everyone, y_pred=scores, weight=weights, position=np.arange(len(scores))
@@ -325,7 +326,7 @@ def sort_scores(
 
 
 def _keys_of(scores: Floats) -> Keys | None:
-    """Integers in the order of the scores; None if some scores have no key.
+    """Return integers in the order of the scores, None where there are none.
 
     The bit pattern of a magnitude takes 61 bits where huge and tiny ones are left out.
     """
@@ -340,7 +341,7 @@ def _keys_of(scores: Floats) -> Keys | None:
 
 
 def _scores_of(keys: Keys) -> Floats:
-    """Scores that have these keys."""
+    """Return the scores that have these keys."""
     signed = keys.view(np.int64) - _MIDDLE
     magnitudes = np.abs(signed)
     magnitudes += _LEAST_BITS - 1
@@ -375,7 +376,7 @@ def _sort_packed(
 def _join(
     new: Bools, weights: NDArray[Any] | None, n_samples: int
 ) -> tuple[Integers | None, NDArray[Any]]:
-    """Where entries start (None: at every row) and how much each weighs.
+    """Find where runs of equal keys start, and sum their weights.
 
     `new` says whether each row but the first differs from the one before.
     """

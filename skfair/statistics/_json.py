@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from skfair.groups import Groups, plain_label, with_labels
+from skfair.groups import Groups, python_label, with_labels
 
 #: The number changes with what `to_dict` writes of a table or a monitor.
 FORMAT = 4
@@ -58,7 +58,7 @@ def label_to_json(label: Any) -> Any:
     """
     if isinstance(label, tuple):
         return [label_to_json(part) for part in label]
-    label = plain_label(label)
+    label = python_label(label)
     if isinstance(label, date):
         return {"date": label.isoformat()}
     if _is_label(label):
@@ -86,7 +86,7 @@ def _date_from_json(text: Any, name: str) -> Hashable:
     """Return the date of its ISO form, or raise ValueError."""
     try:
         if isinstance(text, str):
-            return cast(Hashable, plain_label(pd.Timestamp(text)))
+            return cast(Hashable, python_label(pd.Timestamp(text)))
     except ValueError:
         pass
     raise ValueError(f"{name} must have dates in ISO format, got {brief(text)}.")
@@ -109,7 +109,7 @@ def labels_from_json(name: str, values: Any) -> tuple[Hashable, ...]:
 
 
 def _is_label(label: Any) -> bool:
-    """Whether a label is text, a number or None; NaN equals no label, not even NaN."""
+    """Return whether a label is text, a number or None, and not NaN."""
     if isinstance(label, float):
         return not math.isnan(label)
     return label is None or isinstance(label, (str, int))
@@ -133,7 +133,7 @@ def groups_to_json(groups: Groups) -> dict[str, Any]:
 
 
 def groups_from_json(name: str, data: Any, size: int) -> Groups:
-    """Return what `groups_to_json` was given, or raise ValueError."""
+    """Read the output of `groups_to_json`, or raise ValueError."""
     entries = ("labels", "names", "min_group_size", "codes")
     if not isinstance(data, Mapping) or {*data} != {*entries}:
         raise ValueError(

@@ -30,7 +30,7 @@ from skfair.statistics._cells import label_array_of
 def encode_classes(
     name: str, values: ArrayLike | None
 ) -> tuple[NDArray[np.integer], tuple[Hashable, ...]]:
-    """Encode class labels as positions among those that occur.
+    """Encode class labels as positions among the labels that occur.
 
     Missing and continuous values, and more than one column, are refused.
     """

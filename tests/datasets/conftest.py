@@ -2,10 +2,17 @@ import pandas as pd
 import pytest
 from sklearn.utils import Bunch
 
-from skfair.datasets._tables import ADULT_COLUMNS
-from skfair.datasets._tables import BANK_ADDITIONAL_COLUMNS as ADDITIONAL_COLUMNS
-from skfair.datasets._tables import OULAD_COLUMNS as OULAD_FEATURES_AND_TARGET
-from skfair.datasets._tables import OULAD_PROBABILITIES as PROBABILITIES
+ADULT_COLUMNS = [
+    *("age", "workclass", "fnlwgt", "education", "education-num", "marital-status"),
+    *("occupation", "relationship", "race", "sex", "capital-gain", "capital-loss"),
+    *("hours-per-week", "native-country", "income"),
+]
+ADDITIONAL_COLUMNS = [
+    *("age", "job", "marital", "education", "default", "housing", "loan", "contact"),
+    *("month", "day_of_week", "duration", "campaign", "pdays", "previous", "poutcome"),
+    *("emp.var.rate", "cons.price.idx", "cons.conf.idx", "euribor3m", "nr.employed"),
+    "y",
+]
 
 # fmt: off
 ADULT_ROWS = [
@@ -33,7 +40,11 @@ OULAD_ROWS = [
     (1.0, 0.50, 1.0, 0.0, 0.0, 0.5, 0.15, 0.03, 1.0, "test", 1.0, 0.8, 0.7, 0.9),
 ]
 # fmt: on
-OULAD_COLUMNS = [*OULAD_FEATURES_AND_TARGET, "split", *PROBABILITIES]
+OULAD_COLUMNS = [
+    *("gender", "highest_education", "poverty", "age", "disability"),
+    *("num_of_prev_attempts", "studied_credits", "sum_click", "final_result"),
+    *("split", "proba_DT", "proba_KN", "proba_LR", "proba_NB"),
+]
 
 
 def adult_table():

@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 
 from skfair.datasets import (
-    _tables,
     fetch_adult,
     fetch_bank_marketing,
     fetch_oulad,
@@ -117,7 +116,7 @@ def test_no_network_is_one_error_that_says_what_to_do(fetch, file, monkeypatch):
         raise URLError("no route to host")
 
     monkeypatch.delenv("SKFAIR_DATA", raising=False)
-    monkeypatch.setattr(_tables, "fetch_openml", fail)
+    monkeypatch.setattr("skfair.datasets._tables.fetch_openml", fail)
     message = f"no route to host.*Check the network, or set .* SKFAIR_DATA.*{file}"
     with pytest.raises(ConnectionError, match=message):
         fetch()

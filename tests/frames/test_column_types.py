@@ -45,6 +45,8 @@ LABELS = {
     ),
     "decimals": ([Decimal("0.10"), Decimal("2.00")], pl.Decimal(20, 2)),
 }
+#: Types that differ from another one by their size alone.
+ALIKE = "small integers", "single floats", "levels", "nanoseconds"
 
 
 def draw(values, dtype, n=40, null=False, seed=0):
@@ -83,7 +85,10 @@ def outcome(function, *arguments, **options):
 
 
 @pytest.mark.filterwarnings("ignore:.*looks like a missing value")
-@pytest.mark.parametrize("labels", LABELS)
+@pytest.mark.parametrize(
+    "labels",
+    [pytest.param(name, marks=[pytest.mark.slow] * (name in ALIKE)) for name in LABELS],
+)
 @pytest.mark.promise("Labels of every type give the same groups on every engine")
 def test_labels_of_every_type(labels, table_in):
     """Statistics of all engines are those of arrays, add up, and are JSON."""

@@ -107,7 +107,7 @@ def coarser(histogram, n_bins):
 
 def at_edges(histogram):
     """Scores rounded down to the edges of bins."""
-    return histogram.at_edges()
+    return histogram.round_to_edges()
 
 
 def cumulative(table, group):

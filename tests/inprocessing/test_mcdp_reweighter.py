@@ -261,7 +261,7 @@ def first_fold(y, n_folds=5):
     return list(StratifiedKFold(n_folds).split(y, y))
 
 
-@pytest.mark.parametrize("options", [{}, {"cv": 5}, {"cv": first_fold}])
+@pytest.mark.parametrize("options", [{}, {"cv": first_fold}])
 def test_it_is_compared_with_the_plain_classifier_on_rows_set_aside(people, options):
     X, y, sex = people
     by_user = callable(options.get("cv"))

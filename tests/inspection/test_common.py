@@ -18,14 +18,12 @@ from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.model_selection import ShuffleSplit, cross_val_predict, cross_validate
 from sklearn.svm import LinearSVC
 
-from skfair._utils._columns import names_columns
 from skfair.groups import encode_groups
 from skfair.inspection import (
     CDFGapDisplay,
     MADDDisplay,
     MCDPCurveDisplay,
 )
-from skfair.inspection._display import responses_of
 from skfair.metrics import mcdp
 from skfair.statistics import CountTable
 
@@ -419,31 +417,6 @@ def test_scores_outside_zero_and_one_name_the_scale(display_class, people):
 # --- what is a column, and what is a label
 
 
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        ("sex", True),
-        (0, True),
-        (np.int32(0), True),
-        (len, True),
-        (["sex", "race"], True),
-        (("sex",), True),
-        ([0, 1], True),
-        ([], True),
-        (["F", "M", "F"], False),
-        ((0, 1, 1), False),
-        (True, False),
-        ([0.5, 1.5], False),
-        ([["F"], ["M"]], False),
-        (np.array(["sex", "race"]), False),
-        (pd.Series(["F", "M"]), False),
-        (encode_groups(["F", "M"]), False),
-    ],
-)
-def test_what_names_columns(given, expected):
-    assert names_columns(given, 3) is expected
-
-
 class ByGroup(ClassifierMixin, BaseEstimator):
     """Predicts 0.9 for group M, if it is told the groups."""
 
@@ -461,10 +434,9 @@ class ByGroup(ClassifierMixin, BaseEstimator):
 def test_labels_are_handed_to_an_estimator_that_takes_them():
     X = pd.DataFrame({"sex": ["F", "M", "M"]})
     model = ByGroup().fit(X, [0, 1, 1])
-    scores, groups, _ = responses_of(
-        [(model, None)], X, ["F", "M", "M"], "predict_proba"
-    )
-    assert scores.tolist() == [0.2, 0.9, 0.9]
-    assert groups.labels == ("F", "M")
-    scores, *_ = responses_of([(model, None)], X, "sex", "predict_proba")
-    assert scores.tolist() == [0.5] * 3
+    for groups, scores in ((X["sex"], [0.2, 0.9, 0.9]), ("sex", [0.5] * 3)):
+        found = CDFGapDisplay.from_estimator(model, X, sensitive_features=groups)
+        expected = CDFGapDisplay.from_predictions(
+            None, scores, sensitive_features=X["sex"]
+        )
+        assert found.marks[0.0].value == expected.marks[0.0].value

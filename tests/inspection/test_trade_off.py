@@ -114,7 +114,7 @@ def test_scores_that_are_no_negated_disparity(cv_results):
 def test_search(search):
     display = TradeOffDisplay.from_cv_results(search)
     assert display.best_index == search.best_index_
-    assert display.least_performance == RULE.least_performance(search.cv_results_)
+    assert display.min_performance == RULE.min_performance(search.cv_results_)
     assert display.best_params == search.best_params_
     other = TradeOffDisplay.from_cv_results(search, rule=BestUnder("ap", limit=1))
     assert other.best_index == search.cv_results_["mean_test_ap"].argmax()
@@ -122,7 +122,7 @@ def test_search(search):
         search, performance="neg_mcdp", fairness="ap"
     )
     assert named.best_index == search.best_index_
-    assert named.least_performance is None
+    assert named.min_performance is None
     marked = TradeOffDisplay.from_cv_results(
         search, performance="ap", fairness="neg_mcdp", best_index=2
     )

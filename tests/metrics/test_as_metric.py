@@ -98,6 +98,8 @@ def test_what_is_no_metric_is_refused():
     for metric in ("mcpd", None, 3):
         with pytest.raises(TypeError, match="metric must be a function"):
             permutation_test(metric, None, SCORES, **ROWS)
+    with pytest.raises(TypeError, match="Did you mean 'madd'"):
+        permutation_test("made", None, SCORES, **ROWS)
     with pytest.raises(TypeError, match="must take sensitive_features, which sorted"):
         permutation_test(sorted, None, SCORES, **ROWS)
     for name, value in (("sensitive_features", GROUPS), ("sample_weight", WEIGHTS)):

@@ -1,5 +1,6 @@
 """People who have several rows are permuted, drawn and counted whole."""
 
+import warnings
 from functools import partial
 
 import numpy as np
@@ -57,8 +58,8 @@ def test_a_cluster_for_each_row_changes_nothing(metric):
     people = [f"person {i}" for i in range(len(true))]
     rows = {"sensitive_features": group, "random_state": 0}
     for call, options in (
-        (permutation_test, {"n_permutations": 49}),
-        (bootstrap_interval, {"n_resamples": 49}),
+        (permutation_test, {"n_permutations": 19}),
+        (bootstrap_interval, {"n_resamples": 19}),
     ):
         alone = call(metric, true, y_pred, **rows, **options)
         clustered = call(metric, true, y_pred, clusters=people, **rows, **options)
@@ -73,7 +74,7 @@ def test_copies_of_a_person_add_nothing(metric):
     """A test of rows that stand three times is that of the rows."""
     true, score, decision, group, person = visits(80, 1)
     y_pred = prediction(metric, score, decision)
-    options = {"n_permutations": 199, "random_state": 0}
+    options = {"n_permutations": 99, "random_state": 0}
     once = permutation_test(metric, true, y_pred, sensitive_features=group, **options)
     three = np.repeat(np.arange(80), 3)
     copies = permutation_test(
@@ -84,7 +85,7 @@ def test_copies_of_a_person_add_nothing(metric):
         clusters=person[three],
         **options,
     )
-    assert abs(copies.pvalue - once.pvalue) <= 0.12
+    assert abs(copies.pvalue - once.pvalue) <= 0.15
     if metric not in (METRICS[1], calibration_gap):  # whose bins depend on rows
         assert copies.value == pytest.approx(once.value)
 
@@ -216,7 +217,7 @@ def test_group_metrics_count_people():
     three = np.repeat(np.arange(80), 3)
     names = ["selection_rate", "recall_score", "f1_score"]
     once = group_metrics(
-        names, true, decision, sensitive_features=group, n_resamples=49, random_state=0
+        names, true, decision, sensitive_features=group, n_resamples=19, random_state=0
     ).to_frame()
     clustered = group_metrics(
         names,
@@ -224,7 +225,7 @@ def test_group_metrics_count_people():
         decision[three],
         sensitive_features=group[three],
         clusters=person[three],
-        n_resamples=49,
+        n_resamples=19,
         random_state=0,
     ).to_frame()
     assert_allclose(clustered["value"], once["value"])
@@ -232,6 +233,36 @@ def test_group_metrics_count_people():
     for end in ("lower", "upper"):
         assert_allclose(clustered[end][rates], once[end][rates], atol=1e-12)
         assert_allclose(clustered[end], once[end], atol=0.15)
+
+
+def test_few_people_are_named_in_a_warning():
+    """Rows are many; what is drawn are the people."""
+    _, _, decision, _, person = visits(40, 20)
+    group = np.where(person < 9, "few", "many")
+    rows = {"sensitive_features": group, "n_resamples": 9, "random_state": 0}
+    message = "draws few people: 'few' has 9 people. .* fewer than 10 people"
+    parity = demographic_parity_difference
+    with pytest.warns(UserWarning, match=message):
+        bootstrap_interval(parity, None, decision, clusters=person, **rows)
+    rows |= {"control_features": np.where(person % 4 < 3, "u", "v")}
+    message = "'few' has 7 people in stratum 'u', 'few' has 2 people in stratum 'v'"
+    with pytest.warns(UserWarning, match=message):
+        bootstrap_interval(parity, None, decision, clusters=person, **rows)
+    rows["sensitive_features"] = np.where(person < 20, "few", "many")
+    del rows["control_features"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        bootstrap_interval(parity, None, decision, clusters=person, **rows)
+
+
+def test_group_metrics_draw_no_few_people():
+    true, _, decision, _, person = visits(40, 20)
+    rows = {"sensitive_features": np.where(person < 9, "few", "many")}
+    rows |= {"n_resamples": 9, "random_state": 0}
+    with pytest.warns(UserWarning, match="no interval for 'few'.* at least 10 people"):
+        table = group_metrics("f1_score", true, decision, clusters=person, **rows)
+    lower = table.to_frame()["lower"].to_numpy()
+    assert np.isnan(lower).tolist() == [True, False]
 
 
 def test_cross_validation_permutes_people():
@@ -300,6 +331,24 @@ def test_inequalities_need_independent_rows(method):
             clusters=[0, 0, 1, 1],
             method=method,
         )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("correlation", [0, 0.5])
+def test_certificates_of_madd_subtract_no_noise_that_people_may_not_have(correlation):
+    """Rows of a person that differ have less noise in histograms than copies have."""
+    _, _, _, group, _ = visits(60, 20)
+    shift, many = 0.8 * (group == "b"), visits(200_000, 1, 1)
+    latent = np.log(many[1] / (1 - many[1])) + 0.8 * (many[3] == "b")
+    true = madd(None, 1 / (1 + np.exp(-latent)), sensitive_features=many[3])
+    covered = []
+    for seed in range(40):
+        _, score, _, _, person = visits(60, 20, seed, correlation)
+        shifted = 1 / (1 + np.exp(-np.log(score / (1 - score)) - shift))
+        rows = {"sensitive_features": group, "clusters": person}
+        interval = confidence_interval(madd, None, shifted, **rows)
+        covered.append(interval.lower <= true <= interval.upper)
+    assert np.mean(covered) >= 0.95
 
 
 @pytest.mark.slow

@@ -8,7 +8,6 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair.groups import encode_groups
 from skfair.metrics import cvar_fairness, cvar_fairness_report
-from skfair.metrics._rate_intervals import wilson_interval
 
 
 def predictions_with_two_outliers(n_rows=600, n_groups=12):
@@ -21,12 +20,17 @@ def predictions_with_two_outliers(n_rows=600, n_groups=12):
 @pytest.mark.parametrize("size", [1, 2, 3, 10, 1000])
 def test_intervals_are_those_of_scipy(size):
     hits = np.unique(np.linspace(0, size, 11).astype(int))
-    sizes = np.full(len(hits), float(size))
-    low, high = wilson_interval(hits / size, sizes, 0.9)
-    for i, k in enumerate(hits):
+    found = cvar_fairness_report(
+        None,
+        np.repeat([1, 0], len(hits)),
+        sensitive_features=np.tile(hits, 2),
+        counts=np.append(hits, size - hits),
+        confidence_level=0.9,
+    )
+    for k in hits:
         expected = binomtest(int(k), size).proportion_ci(0.9, method="wilson")
-        assert low[i] == pytest.approx(expected.low, abs=1e-12)
-        assert high[i] == pytest.approx(expected.high, abs=1e-12)
+        assert found.loc[k, "lower"] == pytest.approx(expected.low, abs=1e-12)
+        assert found.loc[k, "upper"] == pytest.approx(expected.high, abs=1e-12)
 
 
 @pytest.mark.parametrize("fractional", [True, False])

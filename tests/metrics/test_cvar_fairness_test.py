@@ -33,7 +33,7 @@ def all_orders(y_pred, groups, statistic):
 
 @pytest.mark.parametrize("sampling", ["fixed", "weighted", "attribute_specific"])
 def test_pvalue_is_that_of_all_permutations(sampling):
-    y_pred, groups = [1, 1, 0, 0, 0, 1, 1], [0, 0, 0, 1, 1, 1, 2]
+    y_pred, groups = [1, 1, 0, 0, 1, 1], [0, 0, 0, 1, 1, 2]
 
     def statistic(outcomes, labels):
         return rate_variance(
@@ -46,11 +46,11 @@ def test_pvalue_is_that_of_all_permutations(sampling):
         y_pred,
         sensitive_features=groups,
         sampling=sampling,
-        n_permutations=2_000,
+        n_permutations=500,
         **OPTIONS,
     )
     assert result.value == statistic(y_pred, groups)
-    spread = np.sqrt(exact * (1 - exact) / 2_000)
+    spread = np.sqrt(exact * (1 - exact) / 500)
     assert abs(result.pvalue - exact) < 4 * spread + 1e-3
 
 
@@ -62,10 +62,10 @@ def test_max_gap_pvalue_is_that_of_all_permutations():
 
     exact = all_orders(y_pred, groups, statistic)
     result = max_gap_test(
-        None, y_pred, sensitive_features=groups, n_permutations=2_000, random_state=0
+        None, y_pred, sensitive_features=groups, n_permutations=500, random_state=0
     )
     assert result.value == statistic(y_pred, groups)
-    assert abs(result.pvalue - exact) < 4 * np.sqrt(exact * (1 - exact) / 2_000)
+    assert abs(result.pvalue - exact) < 4 * np.sqrt(exact * (1 - exact) / 500)
 
 
 @pytest.mark.slow
@@ -90,13 +90,18 @@ def test_level_with_most_groups_of_zero_to_three_rows():
     assert binomtest(alarms, 150, 0.05).pvalue > 0.01
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 0.4, 0.5, 0.9])
+@pytest.mark.parametrize("epsilon", [0.1, 0.4, 0.9])
 def test_decision_of_algorithm_1(epsilon):
     generator = np.random.default_rng(0)
     groups = generator.integers(0, 40, 400)
     y_pred = generator.random(400) < np.where(groups % 4 == 0, 0.9, 0.4)
     result = cvar_fairness_test(
-        None, y_pred, sensitive_features=groups, alpha=0.75, epsilon=epsilon
+        None,
+        y_pred,
+        sensitive_features=groups,
+        alpha=0.75,
+        epsilon=epsilon,
+        n_permutations=9,
     )
     assert result.threshold == pytest.approx(0.25 * epsilon**2 / 2)
     assert result.reject == (result.value >= result.threshold)

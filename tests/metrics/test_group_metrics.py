@@ -582,3 +582,17 @@ def test_metrics_that_do_not_take_several_columns(rows):
             rows["y_pred"],
             sensitive_features=rows["group"],
         )
+
+
+def test_counts_in_another_order_are_warned_of():
+    counts = pd.Series([1, 2, 3, 4], index=[3, 2, 1, 0])
+    decisions = pd.Series([1, 0, 1, 0])
+    with pytest.warns(UserWarning, match="same index labels in different orders"):
+        group_metrics(
+            "selection_rate",
+            None,
+            decisions,
+            sensitive_features=list("aabb"),
+            counts=counts,
+            confidence_level=None,
+        )

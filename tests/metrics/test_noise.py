@@ -532,7 +532,7 @@ def test_bins_widen_intervals_by_their_bounds(metric, largest):
         None, rows["y_score"], sensitive_features=rows["sensitive_features"], n_bins=8
     )
     bounds, found = metric_bounds(metric, histogram), interval(metric, histogram)
-    at_edges = interval(metric, histogram.at_edges())
+    at_edges = interval(metric, histogram.round_to_edges())
     below, above = at_edges.value - bounds.lower, bounds.upper - at_edges.value
     assert bounds.lower <= found.value <= bounds.upper
     assert max(below, above) > 0.05

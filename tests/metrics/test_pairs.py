@@ -282,7 +282,9 @@ def test_level_is_exact_over_all_arrangements(sizes):
     gaps = np.array(gaps)
     pvalues, smallest = [], []
     for i in range(len(gaps)):
-        order = Order.of(np.vstack([gaps[i], np.delete(gaps, i, axis=0)]), 1.0)
+        order = Order.from_numbers(
+            np.vstack([gaps[i], np.delete(gaps, i, axis=0)]), 1.0
+        )
         pvalues.append(order.pvalue)
         smallest.append(order.adjusted(order.standardise(gaps[i], slice(None))).min())
     for level in np.unique(np.round(pvalues, 9)):

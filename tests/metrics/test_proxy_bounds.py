@@ -24,9 +24,6 @@ from skfair.metrics import (
     mcdp,
     proxy_bounds,
 )
-from skfair.metrics._proxy_cells import (
-    odds_limits,
-)
 from skfair.statistics import CountTable
 
 SCORES = [0.1, 0.2, 0.4, 0.5, 0.7, 0.9]
@@ -58,7 +55,9 @@ def by_groups(metric, y_true, values, shares, sample_weight=None):
 
 def brute_mcdp(cells, scores, q, odds_ratio):
     """Bounds of MCDP by linear programs over the share of each row."""
-    low, high = odds_limits(q, odds_ratio)
+    odds = q / (1 - q)  # those of each row differ by at most the factor
+    low = (odds / odds_ratio) / (1 + odds / odds_ratio)
+    high = 1 - 1 / (1 + odds * odds_ratio)
     in_cell = (cells == np.arange(len(q))[:, None]).astype(float)
     sums = q * in_cell.sum(axis=1)
     second, first = sums.sum(), len(cells) - sums.sum()

@@ -17,10 +17,6 @@ from skfair.metrics import (
     mcdp,
     permutation_test,
 )
-from skfair.metrics._resampling import (
-    basic_interval,
-    exact_pvalue,
-)
 from skfair.statistics import CountTable
 
 
@@ -49,37 +45,24 @@ def test_rows_of_no_stratum_are_neither_permuted_nor_drawn():
     assert set(found.null_distribution.round(9)) == expected
 
 
-@pytest.mark.parametrize(
-    ("observed", "null", "pvalue"),
-    [
-        (0.5, [0.1, 0.4, 0.5, 0.9], 3 / 5),
-        (0.5, [0.1, 0.4, 0.5 - 0.9e-12, 0.9], 3 / 5),
-        (0.5, [0.1, 0.4, 0.5 - 1.1e-12, 0.9], 2 / 5),
-        (0.5, [0.1, math.nan, math.nan, 0.9], 4 / 5),
-        (0.0, [0.0] * 4, 1),
-        (2.0, [0.0] * 4, 1 / 5),
-        (1e6, [1e6 - 0.9e-6, 1e6 - 1.1e-6], 2 / 3),
-        (-1e6, [-1e6 - 0.9e-6, -1e6 - 1.1e-6], 2 / 3),
-        (math.nan, [0.1], math.nan),
-    ],
-)
-def test_pvalue_is_the_share_of_values_as_large(observed, null, pvalue):
-    found = exact_pvalue(observed, np.array(null))
-    assert found == pytest.approx(pvalue, abs=1e-15, nan_ok=True)
-
-
-def test_basic_interval_by_hand():
-    """Quartiles of 0, 1, 2, 3, 4 are 1 and 3."""
-    values = np.array([3.0, 0, 4, 1, 2])
-    assert basic_interval(2.5, values, 0.5) == (2, 4)
-    assert basic_interval(2.0, values, 0.5) == (1, 3)
-    assert basic_interval(1.0, values, 0.5) == (0, 1)  # the low end is cut at 0
-    assert basic_interval(0.2, values, 0.5) == (0, 0)  # and so is the high one
-    assert basic_interval(3.2, values, 0.5) == pytest.approx((3.4, 4))
-    # Both ends are cut at the largest value seen.
-    assert basic_interval(4.5, values, 0.5) == (4.5, 4.5)
-    assert basic_interval(5.0, values, 0.5) == (5, 5)
-    assert all(map(math.isnan, basic_interval(1.0, np.array([1, math.nan]), 0.5)))
+@pytest.mark.parametrize("seed", range(12))
+def test_basic_interval_is_that_of_the_resamples(seed):
+    """Both ends are cut at 0, and at the largest value seen."""
+    rng = np.random.default_rng(seed)
+    groups = rng.integers(0, 2, 20 + seed)
+    scores = rng.random(len(groups)) / (1 + groups * (seed % 3))
+    found = bootstrap_interval(
+        *(mcdp, None, scores),
+        sensitive_features=groups,
+        n_resamples=5,
+        confidence_level=0.5,
+        random_state=seed,
+    )
+    # Quartiles of five values are the second and the fourth.
+    _, low, _, high, most = sorted(found.distribution)
+    most = max(most, found.value)
+    ends = [np.clip(2 * found.value - end, 0, most) for end in (high, low)]
+    assert [found.lower, found.upper] == pytest.approx(ends, abs=1e-12)
 
 
 @pytest.mark.filterwarnings("ignore:The metric is .* for all")

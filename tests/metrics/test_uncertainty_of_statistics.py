@@ -6,19 +6,27 @@ import numpy as np
 import pytest
 from sklearn.exceptions import UndefinedMetricWarning
 
+from skfair.inspection import CDFGapDisplay, MCDPCurveDisplay
 from skfair.metrics import (
+    DCPResult,
     abcc,
     bootstrap_interval,
+    certify,
     confidence_interval,
     cvar_fairness,
+    cvar_fairness_report,
+    cvar_fairness_test,
     dcp,
     demographic_parity_difference,
     equalized_odds_difference,
+    impact_ratios,
     madd,
     max_gap,
     mcdp,
     metric_bounds,
     permutation_test,
+    proxy_bounds,
+    rate_variance,
 )
 from skfair.statistics import CountTable
 
@@ -80,10 +88,10 @@ def test_histogram():
     histogram = CountTable.from_rows(None, SCORES, sensitive_features=GROUPS, n_bins=64)
     found = permutation_test(mcdp, None, histogram, n_permutations=99, random_state=0)
     same = permutation_test(
-        mcdp, None, histogram.at_edges(), n_permutations=99, random_state=0
+        mcdp, None, histogram.round_to_edges(), n_permutations=99, random_state=0
     )
     assert found.pvalue == same.pvalue
-    assert found.value == mcdp(None, histogram.at_edges())
+    assert found.value == mcdp(None, histogram.round_to_edges())
     found = bootstrap_interval(abcc, None, histogram, n_resamples=49, random_state=0)
     assert found.lower <= found.value <= found.upper
 
@@ -149,8 +157,6 @@ def test_broken_arguments(function):
 
 
 def test_within():
-    with pytest.raises(ValueError, match=r"within must have shape \(\d+,\)"):
-        permutation_test(mcdp, None, OF_SCORES, within=GROUPS)
     labels = (GROUPS == 0) == Y_TRUE
     statistic = CountTable.from_rows(
         labels.astype(int), labels.astype(int), sensitive_features=GROUPS
@@ -168,3 +174,60 @@ def test_undefined():
     assert np.isnan(found.pvalue)
     with pytest.warns(UndefinedMetricWarning):
         assert np.isnan(bootstrap_interval(mcdp, None, one, n_resamples=5).lower)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        *(permutation_test, bootstrap_interval, confidence_interval),
+        partial(certify, at_most=0.5),
+    ],
+)
+def test_a_table_counts_rows_and_knows_no_people(function):
+    message = (
+        "clusters must be None where a table takes the place of the rows: it counts "
+        "rows, and does not know which of them are of one person; give the rows"
+    )
+    for values in GROUPS, range(len(OF_SCORES)):
+        with pytest.raises(ValueError, match=message):
+            function(mcdp, None, OF_SCORES, clusters=values)
+
+
+def test_a_table_is_not_permuted_within_values_of_rows():
+    message = "within must be None where a table takes the place .* control_features"
+    with pytest.raises(ValueError, match=message):
+        permutation_test(mcdp, None, OF_SCORES, within=Y_TRUE)
+    with pytest.raises(ValueError, match="within must be 'auto', None or an array"):
+        permutation_test(mcdp, None, OF_SCORES, within="rows")
+    for within in "auto", None:
+        options = {"n_permutations": 9, "random_state": 0, "within": within}
+        assert permutation_test(mcdp, None, OF_SCORES, **options).pvalue <= 1
+
+
+@pytest.mark.parametrize(
+    ("function", "true", "values"),
+    [
+        (DCPResult.from_predictions, Y_TRUE, Y_PRED),
+        (cvar_fairness_report, None, Y_PRED),
+        (partial(cvar_fairness_test, alpha=0.5, epsilon=0.5), None, Y_PRED),
+        (rate_variance, None, Y_PRED),
+        (impact_ratios, None, Y_PRED),
+        (partial(proxy_bounds, mcdp), None, SCORES),
+        (CDFGapDisplay.from_predictions, None, SCORES),
+        (MCDPCurveDisplay.from_predictions, None, SCORES),
+    ],
+)
+def test_strata_of_a_table_are_not_pooled_silently(function, true, values):
+    """Functions that take no strata of rows refuse those of a table."""
+    rows = {"sensitive_features": GROUPS, "control_features": np.arange(600) % 3}
+    table = CountTable.from_rows(true, values, **rows)
+    message = "the table has strata, .* make the table without control_features"
+    with pytest.raises(ValueError, match=message):
+        function(None, table)
+
+
+def test_strata_of_bins_are_not_pooled_silently():
+    rows = {"sensitive_features": GROUPS, "control_features": np.arange(600) % 3}
+    table = CountTable.from_rows(None, SCORES, n_bins=8, **rows)
+    with pytest.raises(ValueError, match="the table has strata"):
+        metric_bounds(mcdp, table)

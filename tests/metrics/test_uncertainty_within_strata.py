@@ -11,6 +11,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 from skfair.groups import encode_groups
 from skfair.metrics import (
     bootstrap_interval,
+    confidence_interval,
     equalized_odds_difference,
     mcdp,
     permutation_test,
@@ -142,3 +143,14 @@ def test_strata_are_no_option_of_the_metric(test):
     metric = partial(mcdp, control_features=departments)
     with pytest.raises(ValueError, match="control_features must be given beside"):
         test(metric, None, y_score, sensitive_features=groups)
+
+
+def test_the_interval_of_one_stratum_has_the_value_of_the_metric():
+    weighted = partial(mcdp, multistratum="weighted")
+    for seed in (11, 15, 16):  # a mean of one number rounded it
+        rng = np.random.default_rng(seed)
+        scores, groups = rng.random(60), rng.integers(0, 2, 60)
+        rows = {"sensitive_features": groups, "control_features": ["x"] * 60}
+        rows["sample_weight"] = rng.random(60) + 0.1
+        interval = confidence_interval(weighted, None, scores, **rows)
+        assert interval.value == weighted(None, scores, **rows)

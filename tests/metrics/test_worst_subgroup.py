@@ -525,11 +525,13 @@ def test_numbers_by_their_ranks(people):
     options = {"sensitive_features": columns[["sex", "race"]]}
     options |= {"random_state": 0, "n_permutations": 9}
     plain = worst_subgroup(None, scores, **options)
-    of_numbers = worst_subgroup(None, 1_000 * scores - 500, scale="rank", **options)
-    assert of_numbers.value == plain.value
-    assert of_numbers.pvalue == plain.pvalue
+    compares_numbers = worst_subgroup(
+        None, 1_000 * scores - 500, scale="rank", **options
+    )
+    assert compares_numbers.value == plain.value
+    assert compares_numbers.pvalue == plain.pvalue
     expected = plain.table.assign(score=1_000 * plain.table["score"] - 500)
-    pd.testing.assert_frame_equal(of_numbers.table, expected)
+    pd.testing.assert_frame_equal(compares_numbers.table, expected)
     for bad, match in (
         ({"scale": "real"}, "scale must be 'probability' or 'rank'"),
         ({"scale": "rank", "quality": "selection_rate"}, "unless quality is 'mcdp'"),

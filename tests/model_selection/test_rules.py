@@ -63,7 +63,7 @@ def within(**options):
 def test_fairest_within(options, least, expected):
     cv_results = results([0.8, 0.77, 0.73, 0.5], [-0.4, -0.3, -0.2, -0.1])
     rule = within(**options)
-    assert rule.least_performance(cv_results) == pytest.approx(least)
+    assert rule.min_performance(cv_results) == pytest.approx(least)
     assert rule(cv_results) == expected
     assert type(rule(cv_results)) is int
     assert rule(pd.DataFrame(cv_results)) == expected
@@ -74,7 +74,7 @@ def test_one_standard_error():
     cv_results = results(np.mean(folds, axis=0), [-0.4, -0.3], folds)
     rule = within(kind="one_standard_error")
     error = np.std([0.7, 0.8, 0.9], ddof=1) / np.sqrt(3)
-    assert_allclose(rule.least_performance(cv_results), 0.8 - error)
+    assert_allclose(rule.min_performance(cv_results), 0.8 - error)
     assert rule(cv_results) == 0
     cv_results["mean_test_ap"][1] = 0.75
     assert rule(cv_results) == 1
@@ -170,12 +170,12 @@ def test_missing_metric_lists_those_present(rule):
         assert rule(cv_results) == 1
     near = "'acuracy'.*Did you mean 'accuracy'"
     with pytest.raises(ValueError, match=near):
-        FairestWithin("acuracy").least_performance(cv_results)
+        FairestWithin("acuracy").min_performance(cv_results)
     other = type(rule)(**{**asdict(rule), "performance": "f1"})
     with pytest.warns(UserWarning, match=r"no metric 'f1'.*KeyError.* best by 'ap'"):
         assert other(cv_results) == 1
     with pytest.raises(ValueError, match=r"no metric 'f1'"):
-        FairestWithin("f1").least_performance(cv_results)
+        FairestWithin("f1").min_performance(cv_results)
 
 
 @pytest.mark.parametrize("rule", [within(), BestUnder("ap", "fair", limit=0.5)])
@@ -338,7 +338,7 @@ def test_in_searches(search_class, rule, biased, scoring):
     if isinstance(rule, BestUnder):
         chosen = performance[table["mean_test_neg_mcdp"] >= -rule.limit].idxmax()
     else:
-        close = performance >= rule.least_performance(search.cv_results_)
+        close = performance >= rule.min_performance(search.cv_results_)
         chosen = table["mean_test_neg_mcdp"][close].idxmax()
     assert search.best_index_ == chosen
     assert search.best_params_["C"] == search.best_estimator_.C

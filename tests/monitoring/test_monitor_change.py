@@ -15,11 +15,11 @@ from skfair.metrics import demographic_parity_difference, madd, mcdp
 from skfair.metrics._quantiles import Comparisons
 from skfair.monitoring import FairnessMonitor
 from skfair.monitoring._fairness_monitor import (
+    add_look,
     rounded,
     separation,
     share_of_look,
     splits_of,
-    with_look,
 )
 from skfair.statistics import CountTable
 
@@ -111,11 +111,11 @@ def test_new_strata_and_undefined_looks():
 def test_blocks(n_looks):
     blocks = []
     for look in range(n_looks):
-        blocks = with_look(blocks, 1 << look)
+        blocks = add_look(blocks, 1 << look)
     lengths = [length for length, _ in blocks]
     assert sum(lengths) == n_looks
     assert lengths == sorted(lengths, reverse=True)
-    assert lengths == [n for n, _ in reduce(with_look, [0] * n_looks, [])]
+    assert lengths == [n for n, _ in reduce(add_look, [0] * n_looks, [])]
     assert max(map(lengths.count, lengths)) <= 4
     end = 0
     for length, part in blocks:
@@ -184,7 +184,7 @@ def test_state_of_many_looks_is_small():
     batch = CountTable.from_rows(
         None, scores, sensitive_features=np.repeat(["first", "second"], 256)
     )
-    blocks = reduce(with_look, [0] * 4000, [])
+    blocks = reduce(add_look, [0] * 4000, [])
     blocks = [[n, batch.to_dict()] for n, _ in blocks]
     assert len(json.dumps(blocks)) < 1_000_000
 

@@ -5,7 +5,7 @@ The page fits a phone and a screen, by the measure of an installed browser.
 
 import pytest
 
-from skfair._cli._main import main
+from skfair.__main__ import main
 
 pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib")

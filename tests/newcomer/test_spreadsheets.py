@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skfair._cli._main import main
+from skfair.__main__ import main
 
 AUDIT = "audit {} --y-true y --y-score p --sensitive sex --permutations 0"
 AUDIT += " --resamples 2 --format json --out out.json"

@@ -16,7 +16,7 @@ from skfair.postprocessing import (
 )
 
 
-def plain_scores(model, X):
+def baseline_scores(model, X):
     return np.mean([each.predict_proba(X)[:, 1] for each in model.estimators_], axis=0)
 
 
@@ -51,7 +51,7 @@ def test_positives_get_like_scores(people):
     )
     assert (model.strata_, model.repairer_.strata_) == (("+",), ("+",))
     scores = model.predict_proba(X[new], sensitive_features=group[new])[:, 1]
-    plain = plain_scores(model, X[new])
+    plain = baseline_scores(model, X[new])
     chosen = y[new]
 
     def gap(scores, chosen):
@@ -75,7 +75,7 @@ def test_departments_are_repaired_by_themselves(people):
     scores = model.predict_proba(X, sensitive_features=group)[:, 1]
     for dept in (0, 1):
         part = (X["dept"] == dept).to_numpy()
-        plain = plain_scores(model, X[part])
+        plain = baseline_scores(model, X[part])
         assert mcdp(None, plain, sensitive_features=group[part]) > 0.2
         gap = mcdp(None, scores[part], sensitive_features=group[part])
         assert gap == pytest.approx(0.05, abs=0.02)

@@ -24,6 +24,7 @@ from skfair.postprocessing import DecisionPostProcessor, MADDPostProcessor
 pytestmark = pytest.mark.filterwarnings("ignore::skfair.exceptions.MitigationWarning")
 
 CONSTRAINTS = ["demographic_parity", "true_positive_rate", "equalized_odds"]
+QUICK = ("demographic_parity", False, 2), ("equalized_odds", True, 2)
 
 
 def people(n=3_000, n_classes=3, n_groups=2, seed=0, shift=1.0):
@@ -59,9 +60,13 @@ def largest_difference(constraint, y, decisions, groups):
     return max(differences)
 
 
-@pytest.mark.parametrize("constraint", CONSTRAINTS)
-@pytest.mark.parametrize("uses_group", [False, True])
-@pytest.mark.parametrize("n_classes", [2, pytest.param(4, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("constraint", "uses_group", "n_classes"),
+    [
+        case if case in QUICK else pytest.param(*case, marks=pytest.mark.slow)
+        for case in itertools.product(CONSTRAINTS, [False, True], [2, 4])
+    ],
+)
 def test_new_rows_have_a_smaller_difference(constraint, uses_group, n_classes):
     X, y, groups = people(6_000, n_classes, n_groups=3, shift=0.5)
     train, test = np.arange(6_000) % 2 == 0, np.arange(6_000) % 2 == 1
@@ -97,7 +102,10 @@ def test_new_rows_have_a_smaller_difference(constraint, uses_group, n_classes):
         assert len(model.group_estimator_.classes_) == 3
 
 
-@pytest.mark.parametrize("constraint", CONSTRAINTS)
+@pytest.mark.parametrize(
+    "constraint",
+    [*CONSTRAINTS[::2], pytest.param(CONSTRAINTS[1], marks=pytest.mark.slow)],
+)
 def test_path_is_measured_by_the_definition(constraint):
     """Of the plain decisions nothing is fitted: only noise is taken out."""
     X, y, groups = people(2_000)
@@ -278,6 +286,7 @@ def test_what_predicts_is_judged():
     assert abs(right.mean() - fair.comparison_.mitigated["accuracy"]) < 3 * error
 
 
+@pytest.mark.slow
 def test_the_mean_of_rules_that_jump_is_no_gain():
     """Rules around a full tree decide one way or the other, and their mean nothing."""
 

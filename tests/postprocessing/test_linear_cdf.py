@@ -26,7 +26,7 @@ def statistic(*groups, weights=None):
 def test_smoothed_heights_are_those_of_a_normal_kernel_in_the_log_odds():
     scores = np.random.default_rng(0).beta(2, 4, 300)
     rows = statistic(scores)
-    cdf = LinearCDF.of(rows, 0).smoothed(rows, 0)
+    cdf = LinearCDF.from_statistic(rows, 0).smoothed(rows, 0)
     log_odds = logit(np.sort(scores))
     width = log_odds.std() * 300 ** (-1 / 3)
     expected = ndtr((log_odds[:, None] - log_odds) / width).mean(axis=1)
@@ -38,7 +38,7 @@ def test_smoothed_heights_are_those_of_a_normal_kernel_in_the_log_odds():
 @pytest.mark.parametrize("scores", [[0.3] * 9, np.arange(900) % 10 / 10, [0, 1] * 50])
 def test_scores_that_many_rows_share_are_not_smoothed(scores):
     rows = statistic(scores)
-    cdf = LinearCDF.of(rows, 0)
+    cdf = LinearCDF.from_statistic(rows, 0)
     assert cdf.smoothed(rows, 0) is cdf
 
 

@@ -11,7 +11,7 @@ from skfair.groups import encode_groups
 from skfair.postprocessing import MADDPostProcessor
 
 
-def plain_scores(model, X):
+def baseline_scores(model, X):
     return np.mean([each.predict_proba(X)[:, 1] for each in model.estimators_], axis=0)
 
 
@@ -79,7 +79,7 @@ def test_rows_left_out_of_fit_are_answered(people, model):
     for estimator in (model.estimator, LogisticRegression()):
         model.set_params(estimator=estimator).fit(X, y, sensitive_features=groups)
         found = model.predict_proba(X, sensitive_features=groups)[:, 1]
-        scores = plain_scores(model, X)
+        scores = baseline_scores(model, X)
         assert_allclose(found[groups.codes < 0], scores[groups.codes < 0])
         assert (found[groups.codes >= 0] != scores[groups.codes >= 0]).any()
         assert_array_equal(model.predict_proba(X, sensitive_features=sex)[:, 1], found)

@@ -137,7 +137,9 @@ def test_a_limit_of_zero_is_a_repair_in_full():
 
 
 @pytest.mark.filterwarnings("ignore:FrozenEstimator.fit takes no sample_weight")
-@pytest.mark.parametrize("unit", [1, 0.01, 1000.5])
+@pytest.mark.parametrize(
+    "unit", [1, pytest.param(0.01, marks=pytest.mark.slow), 1000.5]
+)
 def test_weights_count_as_rows_and_have_no_unit(unit):
     X, y, groups = draw((250, 250))
     model = MADDPostProcessor(PLAIN, max_mcdp=0.1)

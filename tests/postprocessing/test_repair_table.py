@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skfair.postprocessing import ScoreRepairer
-from skfair.postprocessing._score_repairer import thin_knots
 
 
 @st.composite
@@ -54,29 +53,6 @@ def test_intersections_have_a_column_each():
     table = ScoreRepairer().fit(scores, sensitive_features=pairs).to_frame()
     assert table.columns[:2].tolist() == ["group_0", "group_1"]
     assert len(table[["group_0", "group_1"]].drop_duplicates()) == 4
-
-
-@st.composite
-def increasing_knots(draw):
-    n = draw(st.integers(2, 30))
-    steps = st.lists(st.floats(0, 1), min_size=n, max_size=n)
-    x = np.cumsum(np.array(draw(steps)) + 5e-324)
-    y = np.cumsum(draw(steps))
-    return x, y / max(y[-1], 1)
-
-
-@pytest.mark.slow
-@given(increasing_knots(), st.floats(1e-6, 1))
-def test_thin_knots_stay_within_the_tolerance(knots, tol):
-    x, y = knots
-    x, first = np.unique(x, return_index=True)
-    y = y[first]
-    thin_x, thin_y = thin_knots(x, y, tol)
-    assert (thin_x[0], thin_x[-1]) == (x[0], x[-1])
-    scaled = [values * 2.0**100 for values in (x, thin_x)]  # slopes are finite
-    assert np.abs(np.interp(*scaled, thin_y) - y).max() <= tol + 1e-12
-    assert len(thin_x) - 1 <= 2 / tol + 1
-    assert_array_equal(thin_knots(x, y, 0.0), [x, y])
 
 
 def test_a_tolerance_bounds_the_size():

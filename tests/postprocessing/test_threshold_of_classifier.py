@@ -32,6 +32,7 @@ WITH_THRESHOLD = {
     "in a search": GridSearchCV(FIXED, {"estimator__C": [1.0]}, cv=2),
     "none": LogisticRegression(),
 }
+QUICK = "fixed", "of the first class", "tuned"
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +54,13 @@ def repair(request):
     return partial(UnawarePostProcessor, strength=0, group_estimator=group, **options)
 
 
-@pytest.mark.parametrize("name", WITH_THRESHOLD)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] * (name not in QUICK))
+        for name in WITH_THRESHOLD
+    ],
+)
 def test_what_repairs_nothing_predicts_as_the_classifier(repair, name, people):
     X, y = people
     plain = clone(WITH_THRESHOLD[name]).fit(X, y)

@@ -657,9 +657,9 @@ def test_a_rare_group_does_not_switch_it_off(n_rare):
     X, y, groups, rare = rare_people(n_rare)
     model = UnawarePostProcessor(LogisticRegression())
     without = model.fit(X, y, sensitive_features=groups)
-    plain_gap = gap_in(without.with_strength(0), X, groups)
+    baseline_gap = gap_in(without.with_strength(0), X, groups)
     gap, strength = gap_in(without, X, groups), without.strength_
-    assert gap < 0.6 * plain_gap
+    assert gap < 0.6 * baseline_gap
     model.fit(X, y, sensitive_features=rare)
     assert model.strength_ > strength / 3
     assert gap_in(model, X, groups) < gap + 0.06

@@ -12,35 +12,35 @@ from sklearn.metrics import (
 )
 
 from skfair.metrics import (
+    abcc,
     bootstrap_interval,
     calibration_gap,
     certify,
     confidence_interval,
+    cvar_fairness,
     cvar_fairness_report,
     dcp,
     demographic_parity_difference,
     equalized_odds_difference,
     madd,
+    max_gap,
+    mcdp,
     permutation_test,
 )
-from skfair.report._metrics import MEASURES
 
-PARAMETERS = {"epsilon": 0.05, "alpha": 0.9}
-
-
-def metrics_of(question):
-    """Metrics of a question, with the parameters of a report, by key."""
-    return {
-        key: partial(
-            one.metric, **{k: PARAMETERS[k] for k in one.options if k != "multigroup"}
-        )
-        for key, one in MEASURES.items()
-        if one.question == question and "probability" in one.scales
-    }
-
-
-OF_SCORES, OF_DECISIONS = metrics_of("scores"), metrics_of("decisions")
-OF_ERRORS = metrics_of("errors")
+OF_SCORES = {
+    "mcdp": mcdp,
+    "mcdp_epsilon": partial(mcdp, epsilon=0.05),
+    "abcc": abcc,
+    "mean_score_difference": demographic_parity_difference,
+    "madd": madd,
+}
+OF_DECISIONS = {
+    "demographic_parity_difference": demographic_parity_difference,
+    "max_gap": max_gap,
+    "cvar_fairness": partial(cvar_fairness, alpha=0.9),
+}
+OF_ERRORS = {"equalized_odds_difference": equalized_odds_difference, "dcp": dcp}
 
 
 def measures(report, attribute=0, model=0):

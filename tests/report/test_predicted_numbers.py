@@ -10,7 +10,7 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import mean_absolute_error, r2_score
 
-from skfair._cli._main import main
+from skfair.__main__ import main
 from skfair.metrics import (
     abcc,
     certify,

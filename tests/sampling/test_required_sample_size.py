@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import entropy
 
-from skfair.metrics import cvar_fairness, cvar_fairness_test
+from skfair.metrics import cvar_fairness_test
 from skfair.sampling import renyi_entropy, required_sample_size
-from skfair.sampling._plans import simulated_estimates, unequal_rates
-from skfair.statistics import CountTable
 
 EASY = {"alpha": 0.5, "epsilon": 0.45, "random_state": 0, "n_simulations": 300}
 
@@ -43,50 +41,15 @@ def test_errors_of_the_entropy_name_its_argument(bad):
         renyi_entropy(bad)
 
 
-def test_simulated_groups_have_the_cvar_fairness_asked_for():
-    generator = np.random.default_rng(0)
-    for weights in (uniform(40), generator.dirichlet(np.ones(40))):
-        rates = unequal_rates(weights, 20, 0.25, 0.3, generator)
-        for row in rates:
-            hits = np.rint(row * 1000)
-            table = CountTable.from_rows(
-                None,
-                np.repeat([0, 1], 40),
-                sensitive_features=np.tile(np.arange(40), 2),
-                counts=np.append(1000 - hits, hits),
-            )
-            value = cvar_fairness(None, table, alpha=0.75, group_weights=weights)
-            assert value == pytest.approx(0.3, abs=0.05)
-
-
-@pytest.mark.slow
-def test_estimates_are_centred():
-    generator = np.random.default_rng(0)
-    for plan in (("weighted", 2 / 3), ("weighted", 1.0), ("attribute_specific", None)):
-        for epsilon in (0.0, 0.4):
-            values = simulated_estimates(
-                uniform(64),
-                100,
-                plan,
-                tail=0.5,
-                epsilon=epsilon,
-                n_simulations=4000,
-                generator=generator,
-            )
-            # Var(f2) pulls the estimate down a little.
-            error = values.std() / np.sqrt(4000)
-            assert -0.03 < values.mean() - 0.5 * epsilon**2 <= 4 * error
-
-
 @pytest.mark.slow
 def test_power_of_a_real_test_is_the_power_asked_for():
     weights = uniform(64)
     result = required_sample_size(weights, method="weighted", **EASY)
     generator = np.random.default_rng(1)
-    found = 0
+    # Half of the groups differ from the others' rate, in both directions.
+    rates, found = np.where(np.arange(64) < 32, [0.05, 0.95] * 32, 0.5), 0
     for seed in range(150):
         groups = generator.integers(0, 64, result.n_samples)
-        rates = unequal_rates(weights, 1, 0.5, 0.45, generator)[0]
         outcomes = generator.random(result.n_samples) < rates[groups]
         test = cvar_fairness_test(
             None,

@@ -63,7 +63,7 @@ def test_of_group_is_the_distribution_of_one_group(n_groups):
     y_score, groups = rng.integers(0, 9, 200) / 8, np.arange(200) % n_groups
     statistic = distributions_of(y_score, sensitive_features=groups)
     for group in range(n_groups):
-        scores, weights = statistic.of_group(group)
+        scores, weights = statistic.select_group(group)
         expected = np.unique(y_score[groups == group], return_counts=True)
         np.testing.assert_array_equal(scores, expected[0])
         np.testing.assert_array_equal(weights, expected[1])

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skfair.groups import Groups, encode_groups, plain_label
+from skfair.groups import Groups, encode_groups, python_label
 from skfair.statistics import CountTable
 
 
@@ -208,8 +208,8 @@ def test_labels_of_dates_and_numbers_return(label):
     table = CountTable.from_rows(None, [0, 1], sensitive_features=groups)
     found = CountTable.from_dict(json.loads(json.dumps(table.to_dict()))).labels
     assert found == ("x", label)
-    assert found[1] == plain_label(label)
-    assert type(found[1]) is type(plain_label(label))
+    assert found[1] == python_label(label)
+    assert type(found[1]) is type(python_label(label))
 
 
 def test_dates_as_true_labels_return():

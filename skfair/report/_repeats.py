@@ -1,0 +1,75 @@
+"""Columns that may name people who have several rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from skfair._utils._arrays import Integers
+from skfair._utils._text import whole
+
+#: Names of columns that often identify people.
+PEOPLE = re.compile(
+    r"(?i:^id([_ .-]|$)|(^|[_ .-])(id|uuid|ssn|nbr|no|number)$)|[a-z]I[dD]$"
+    r"|(?i:^(person|patient|student|pupil|customer|client|user|member|employee|worker"
+    r"|applicant|candidate|borrower|subject|participant|respondent|defendant)$)"
+)
+#: Other columns may, where so many of their values differ.
+_SHARE = 1 / 5
+#: Fewer values, or fewer rows that repeat one, tell nothing.
+_FEWEST = 10
+#: Least agreement of the groups of rows of one value, beyond chance: 1 where they are
+#: always the same, 0 where they are as often as in any two rows.
+_AGREEMENT = 0.95
+
+
+def columns_of_people(table: pd.DataFrame, groups: Integers) -> dict[str, int]:
+    """Find the columns whose values may be people with several rows of one group each.
+
+    Their names are returned with the number of values.
+    """
+    shares = np.bincount(groups) / max(len(groups), 1)
+    chance, found = float(shares @ shares), {}
+    for name in map(str, table.columns):
+        n_values, agreement = _agreement(table[name], groups)
+        many = n_values > len(groups) * _SHARE or PEOPLE.search(name) is not None
+        alike = agreement - chance >= _AGREEMENT * (1 - chance) > 0
+        if many and alike and n_values > max(2 * len(shares), _FEWEST):
+            found[name] = n_values
+    return found
+
+
+def _agreement(column: Any, groups: Integers) -> tuple[int, float]:
+    """Count values, and find how often a repeated one is in the group of its first row.
+
+    Both are 0 where too few values repeat, and of fractions, which name nobody.
+    """
+    codes, values = pd.factorize(column)
+    n_repeated = len(codes) - len(values)
+    if n_repeated < _FEWEST or codes.min() < 0 or _are_fractions(values):
+        return 0, 0.0
+    first = np.unique(codes, return_index=True)[1]
+    n_agree = np.count_nonzero(groups == groups[first][codes]) - len(values)
+    return len(values), n_agree / n_repeated
+
+
+def _are_fractions(values: Any) -> bool:
+    """Whether values are numbers, or texts of numbers, some of them not whole."""
+    numbers = pd.to_numeric(pd.Series(values), errors="coerce")
+    return bool(numbers.notna().all() and (numbers % 1 != 0).any())
+
+
+def tell_people(
+    found: Mapping[str, int], n_rows: int, option: Callable[[str], str]
+) -> list[str]:
+    """Say that columns repeat, and which option counts their values as people."""
+    return [
+        f"column {name!r} repeats: {whole(n_rows)} rows have {whole(n)} values of it. "
+        f"If these are people who have several rows, {option(name)} permutes and "
+        "counts people, not rows."
+        for name, n in found.items()
+    ]

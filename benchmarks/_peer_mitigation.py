@@ -84,6 +84,43 @@ def weighted(train: Rows, validation: Rows, test: Rows, powers: Any) -> Models:
         yield point(test, positive(model, test))
 
 
+def decisions(train: Rows, validation: Rows, test: Rows, with_group: bool) -> Models:
+    from sklearn.frozen import FrozenEstimator
+
+    from skfair.postprocessing import DecisionPostProcessor
+
+    rows, given, estimator = train, {}, make_plain()
+    if with_group:
+        estimator = FrozenEstimator(estimator.fit(train.X, train.y))
+        rows, given = validation, {"sensitive_features": test.groups}
+    model = DecisionPostProcessor(estimator, uses_group=with_group, random_state=0)
+    model.fit(rows.X, rows.y, sensitive_features=rows.groups)
+    for bound in BOUNDS:
+        decided_on = model.with_difference(bound).predict(test.X, **given)
+        yield decided(test, decided_on)
+
+
+def linear_programs(
+    train: Rows, validation: Rows, test: Rows, with_group: bool
+) -> Models:
+    """Solve LinearPost's problem, which has no package."""
+    from decisions import linear_program
+
+    plain = make_plain().fit(train.X, train.y)
+    of_group = None if with_group else make_plain().fit(train.X, train.groups)
+
+    def chances(rows: Rows) -> Any:
+        if of_group is not None:
+            return of_group.predict_proba(rows.X)
+        return 1.0 * (rows.groups[:, None] == np.unique(train.groups))
+
+    p, joint = plain.predict_proba(validation.X), chances(validation)
+    new, ratios = plain.predict_proba(test.X), chances(test) / joint.mean(axis=0)
+    for bound in BOUNDS:
+        slopes = linear_program(p, joint, bound)
+        yield decided(test, (new - ratios @ slopes).argmax(axis=1))
+
+
 def thresholds_fairlearn(train: Rows, validation: Rows, test: Rows) -> Models:
     from fairlearn.postprocessing import ThresholdOptimizer
 
@@ -221,6 +258,10 @@ PEERS: dict[str, dict[str, Method]] = {
         "reweighing_weights, powers 1 to 4": Method(
             partial(weighted, powers=[1, 2, 3, 4])
         ),
+        "DecisionPostProcessor": Method(partial(decisions, with_group=False)),
+        "DecisionPostProcessor(uses_group=True)": Method(
+            partial(decisions, with_group=True), aware=True
+        ),
         **{
             f"ScoreRepairer({path})": Method(partial(repaired, path=path), aware=True)
             for path in ("max_mcdp", "repair_level")
@@ -235,6 +276,12 @@ PEERS: dict[str, dict[str, Method]] = {
     "aif360": {"Reweighing": Method(reweighing)},
     "equipy": {"FairWasserstein": Method(wasserstein, aware=True)},
     "oxonfair": {"FairPredictor": Method(thresholds_oxonfair, aware=True)},
+    "LinearPost": {
+        "linear program": Method(partial(linear_programs, with_group=False)),
+        "linear program with the group": Method(
+            partial(linear_programs, with_group=True), aware=True
+        ),
+    },
     "error-parity": {
         "RelaxedThresholdOptimizer": Method(thresholds_error_parity, aware=True)
     },

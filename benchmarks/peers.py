@@ -1,7 +1,7 @@
 """skfair and its peers side by side: speed, behaviour, mitigation.
 
     SKFAIR_DATA=<folder of the tables> python benchmarks/peers.py
-        [--parts metrics,behaviour,mitigation] [--peers fairlearn,aif360]
+        [--parts metrics,behaviour,mitigation,newer] [--peers fairlearn,aif360]
         [--tables adult,census] [--seeds 0,1,2]
         [--methods ScoreRepairer,FairWasserstein]
 
@@ -49,22 +49,33 @@ PINS = {
     "maddlib": ["maddlib==1.1.0"],
     "scikit-lego": ["scikit-lego==0.9.10", "cvxpy"],
     "fairret": ["fairret==0.1.3", "torchmetrics", "torch"],
+    "LinearPost": [],  # has no package
+    "mcgrad": ["mcgrad==0.1.5"],
+    "fairaudit": ["fairaudit==0.0.1"],
 }
 NEEDED = ["scikit-learn", "pandas", "narwhals", "lightgbm", "threadpoolctl"]
 TABLES = "adult,bank,census,nist,diabetes,oulad"
+#: Rows that models are trained on, and as many that repairs are fitted to.
+N_TRAIN = "3000"
 #: Seconds that one run may take.
 LIMIT = 3600
-#: Peers without metrics, behaviour of metrics, or mitigators.
+#: Peers with another task, at which they are measured.
+OTHER_TASKS = {"mcgrad", "fairaudit"}
+#: Peers that are not asked in a part.
 LACKING = {
-    "metrics": {"skfair"},
-    "behaviour": {"fairret"},
-    "mitigation": {"maddlib"},
+    "metrics": {"skfair", "LinearPost"} | OTHER_TASKS,
+    "behaviour": {"fairret", "LinearPost"} | OTHER_TASKS,
+    "mitigation": {"maddlib"} | OTHER_TASKS,
+    "newer": set(PINS) - OTHER_TASKS,
 }
 
 
 def environment(peer: str) -> Path:
-    """Return the Python of the environment of a peer, made if it is not there."""
-    folder = BUILD / peer
+    """Return the Python of the environment of a peer, made if it is not there.
+
+    A peer without a package runs in that of skfair.
+    """
+    folder = BUILD / (peer if PINS[peer] else "skfair")
     python = folder / "bin" / "python"
     if not python.exists():
         print(f"installing {peer}", flush=True)
@@ -92,23 +103,31 @@ def ask(peer: str, script: str, *arguments: str) -> Iterator[dict[str, Any]]:
             yield json.loads(line)
 
 
-def answers(part: str, peer: str, options: Any) -> Iterator[dict[str, Any]]:
-    """All answers of a peer in one part."""
+def answers(part: str, peer: str, options: Any) -> Iterator[list[dict[str, Any]]]:
+    """Answers of a peer in one part, of each table and seed for mitigators."""
     if part == "metrics":
-        yield from ask(peer, "_peer_metrics.py")
+        yield list(ask(peer, "_peer_metrics.py"))
     elif part == "behaviour":
-        yield from ask(peer, "_peer_behaviour.py")
+        yield list(ask(peer, "_peer_behaviour.py"))
+    elif part == "newer":
+        given = (options.tables, options.seeds, N_TRAIN)
+        yield list(ask(peer, "_peer_newer.py", *given))
     else:
-        for table in options.tables.split(","):
-            for seed in options.seeds.split(","):
-                given = (table, seed, "3000", options.methods)
-                yield from ask(peer, "_peer_mitigation.py", *given)
+        tables, seeds = options.tables.split(","), options.seeds.split(",")
+        for seed, table in itertools.product(seeds, tables):
+            given = (table, seed, N_TRAIN, options.methods)
+            yield list(ask(peer, "_peer_mitigation.py", *given))
 
 
-def keep(part: str, peer: str, found: list[dict[str, Any]]) -> None:
-    """Put the answers of a peer in one part in the place of those from before."""
-    kept = [line for line in read() if (line["part"], line["peer"]) != (part, peer)]
-    kept += [{"part": part, **line} for line in found]
+def keep(part: str, found: list[dict[str, Any]]) -> None:
+    """Put the answers of a run in the place of those from before."""
+
+    def run(line: dict[str, Any]) -> tuple[Any, ...]:
+        return line["part"], line["peer"], line.get("table"), line.get("seed")
+
+    found = [{"part": part, **line} for line in found]
+    replaced = {run(line) for line in found}
+    kept = [line for line in read() if run(line) not in replaced] + found
     ANSWERS.write_text("".join(json.dumps(line) + "\n" for line in kept))
 
 
@@ -120,8 +139,8 @@ def read() -> list[dict[str, Any]]:
 
 def versions() -> Iterator[str]:
     """Name each peer with the version that is installed."""
-    for peer in PINS:
-        if peer != "skfair":
+    for peer, packages in PINS.items():
+        if packages:
             code = f"import importlib.metadata as m; print(m.version({peer!r}))"
             run = [environment(peer), "-c", code]
             done = subprocess.run(run, capture_output=True, text=True, check=True)
@@ -222,7 +241,9 @@ def mitigation_table(ranked: list[Method], aware: bool, column: str) -> str:
         for name in names:
             values = getattr(method, column)[name]
             mean = method.means(column).get(name)
-            cell = "-" if mean is None else f"{mean:.3f} ± {np.std(values):.3f}"
+            cell = "-" if mean is None else f"{mean:.3f}"
+            if mean is not None and len(values) > 1:
+                cell += f" ± {np.std(values):.3f}"
             cells.append(f"**{cell}**" if mean == best[name] else cell)
         rows.append([method.peer, method.name, f"{method.cost():.0f}", *cells])
     return table(["", "method", "plain fits", *names], rows)
@@ -287,12 +308,29 @@ def overview(lines: dict[str, list[dict[str, Any]]]) -> str:
             cells[method.peer, f"aware {method.aware}"] = text
     for peer, is_wrong in asked.items():
         cells[peer, "wrong"] = f"{sum(is_wrong)} of {len(is_wrong)}"
+    named = [peer for peer in PINS if any(peer == each for each, _ in cells)]
     keys = ["wrong", "checks", "speed", "aware False", "aware True"]
     header = ["wrong numbers without a warning", "scikit-learn's checks"]
     header += ["time of a parity difference"]
     header += [f"best area, group {when}" for when in ("in training", "at prediction")]
-    rows = [[peer, *(cells.get((peer, key), "-") for key in keys)] for peer in PINS]
+    rows = [[peer, *(cells.get((peer, key), "-") for key in keys)] for peer in named]
     return table(["", *header], rows)
+
+
+def newer_table(lines: list[dict[str, Any]]) -> str:
+    keys = ["peer", "measure", "value", "beside"]
+    rows = [[line[key] for key in keys] for line in lines]
+    return table(["peer", "measured", "peer's", "beside it"], rows)
+
+
+def describe_splits(lines: list[dict[str, Any]]) -> str:
+    """Name the options of the run, and what stands in a cell."""
+    tables = ",".join(dict.fromkeys(line["table"] for line in lines))
+    seeds = sorted({line["seed"] for line in lines})
+    options = f"`--tables {tables} --seeds {','.join(map(str, seeds))}`"
+    if len(seeds) == 1:
+        return f"one split of each table ({options})"
+    return f"mean and standard deviation of splits ({options})"
 
 
 def write() -> None:
@@ -319,6 +357,8 @@ def write() -> None:
             overview=overview(lines),
             metrics=metrics_table(lines["metrics"]),
             behaviour=behaviour_table(lines["behaviour"]),
+            newer=newer_table(lines["newer"]),
+            splits=describe_splits(lines["mitigation"]),
             **tables,
         )
     )
@@ -326,7 +366,7 @@ def write() -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--parts", default="metrics,behaviour,mitigation")
+    parser.add_argument("--parts", default="metrics,behaviour,mitigation,newer")
     parser.add_argument("--peers", default=",".join(PINS))
     parser.add_argument("--tables", default=TABLES)
     parser.add_argument("--seeds", default="0,1,2")
@@ -334,9 +374,12 @@ def main() -> None:
     options = parser.parse_args()
     BUILD.mkdir(parents=True, exist_ok=True)
     if options.methods:
-        asked = [peer for peer in options.peers.split(",") if peer != "maddlib"]
         lines = [
-            line for peer in asked for line in answers("mitigation", peer, options)
+            line
+            for peer in options.peers.split(",")
+            if peer not in LACKING["mitigation"]
+            for found in answers("mitigation", peer, options)
+            for line in found
         ]
         ranked = methods(lines)
         print(*(mitigation_table(ranked, aware, "areas") for aware in (False, True)))
@@ -346,7 +389,8 @@ def main() -> None:
         for peer in options.peers.split(","):
             if peer not in LACKING[part]:
                 print(part, peer, flush=True)
-                keep(part, peer, list(answers(part, peer, options)))
+                for found in answers(part, peer, options):
+                    keep(part, found)
     write()
 
 

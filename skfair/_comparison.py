@@ -36,8 +36,10 @@ from skfair.statistics._distributions import Distributions, gap_between
 _GAIN_ERRORS = 0.5
 #: Probability that groups of one distribution have a larger gap than `noise`.
 _LEVEL = 0.05
-#: Square of the mean of Kolmogorov's distribution.
-_MEAN_SQUARED = math.pi / 2 * math.log(2) ** 2
+#: Mean of Kolmogorov's distribution, that of scores of which no two are equal.
+_MEAN_DISTANCE = math.sqrt(math.pi / 2) * math.log(2)
+#: Share of the rows with one score from which on their ties count, and simulated noise.
+_TIED_SHARE, _N_DRAWS = 0.02, 400
 #: Most by which taking noise out makes the error of a gap larger: that of a gap next to
 #: none grows by a third, those of others by as much as the gap falls.
 _MOST_STRETCH = 1.5
@@ -82,12 +84,14 @@ class Comparison(Result):
 
     Gaps are estimates of those on many new rows. The noise of rows makes any gap
     larger. Of groups of one distribution with the sizes :math:`n_g` and :math:`n_h` the
-    gap is :math:`\sqrt{\pi / 2} \, \log 2 \, \sqrt{1 / n_g + 1 / n_h}` in the mean. The
-    square of that, for the pair with the least noise, is taken out of the square of a
-    gap, down to 0. It is added instead to that of a map that was fitted to all folds
-    but one, and measured on them in turn: what the map has learnt from noise cancels
-    when the folds are put together, but not on new rows. Where `MADDPostProcessor` or
-    `RepairedRegressor` find a band for `max_mcdp`, the gap is the one that they expect.
+    gap is :math:`\sqrt{\pi / 2} \, \log 2 \, \sqrt{1 / n_g + 1 / n_h}` in the mean, and
+    less where a score has 2 % of the rows or more: that of a Brownian bridge at the
+    scores. The square of that, for the pair with the least noise, is taken out of the
+    square of a gap, down to 0. It is added instead to that of a map that was fitted to
+    all folds but one, and measured on them in turn: what the map has learnt from noise
+    cancels when the folds are put together, but not on new rows. Where
+    `MADDPostProcessor` or `RepairedRegressor` find a band for `max_mcdp`, the gap is
+    the one that they expect.
 
     References
     ----------
@@ -286,8 +290,9 @@ class Gap(NamedTuple):
 
     `slopes` computes its derivative in the weight of each row. `half_rows` is half a
     row as a share of each group that it compares, by stratum and group. `noise` is the
-    gap that the pair of groups with the least noise exceeds by chance, and `scale` the
-    root of the sum of the inverse sizes of that pair.
+    gap that the pair of groups with the least noise exceeds by chance, `scale` the root
+    of the sum of the inverse sizes of that pair, and `mean_noise` its mean gap where
+    groups do not differ.
     """
 
     value: float
@@ -295,6 +300,7 @@ class Gap(NamedTuple):
     half_rows: dict[tuple[int, int], float]
     noise: float
     scale: float
+    mean_noise: float
 
     def adjust_for_noise(self, sign: int) -> Self:
         """Take the noise of the rows out (-1), or add it (1).
@@ -309,7 +315,7 @@ class Gap(NamedTuple):
 
     def add_noise(self, gaps: ArrayLike, signs: ArrayLike) -> Floats:
         """Add the mean square of noise to the squares of gaps, or subtract it."""
-        moved = np.asarray(signs) * _MEAN_SQUARED * self.scale**2
+        moved = np.asarray(signs) * self.mean_noise**2
         return np.asarray(np.sqrt(np.clip(np.square(gaps) + moved, 0, 1)))
 
 
@@ -382,7 +388,8 @@ def mean_mcdp(rows: Rows, adjusts: bool = False) -> Gap:
     sizes = sizes.reshape(n_strata, n_groups)
     compared = (sizes > 0).sum(axis=1) > 1
     if not compared.any():
-        return Gap(math.nan, partial(np.zeros, len(rows)), {}, math.nan, math.nan)
+        undefined = math.nan, math.nan, math.nan
+        return Gap(math.nan, partial(np.zeros, len(rows)), {}, *undefined)
     n_tests = math.comb(int(sizes.any(axis=0).sum()), 2) * int(compared.sum())
     critical = float(kolmogi(_LEVEL / n_tests))
     weights, every = rows.weights, [own for _, own in rows.split_by_stratum()]
@@ -395,8 +402,9 @@ def mean_mcdp(rows: Rows, adjusts: bool = False) -> Gap:
         )
         for own in parts
     ]
-    value = sum(share * gap.value for share, gap in zip(shares, gaps, strict=True))
-    scale = sum(share * gap.scale for share, gap in zip(shares, gaps, strict=True))
+    value, scale, mean_noise = np.dot(
+        shares, [(gap.value, gap.scale, gap.mean_noise) for gap in gaps]
+    ).tolist()
 
     def slopes() -> Floats:
         by_row = np.zeros(len(rows))
@@ -409,7 +417,8 @@ def mean_mcdp(rows: Rows, adjusts: bool = False) -> Gap:
         for stratum, (share, gap) in enumerate(zip(shares, gaps, strict=True))
         for (_, group), half in gap.half_rows.items()
     }
-    return Gap(value, slopes, half_rows, min(1.0, critical * scale), scale)
+    noise = min(1.0, critical * scale)
+    return Gap(value, slopes, half_rows, noise, scale, mean_noise)
 
 
 def _largest_gap(rows: Rows, critical: float = 0.0) -> Gap:
@@ -458,4 +467,24 @@ def _largest_gap(rows: Rows, critical: float = 0.0) -> Gap:
     if critical == 0 and statistic.n_groups > MAX_PAIRWISE:
         value = MCDP().value(statistic)
     least = float(scales.min())
-    return Gap(value, slopes, halves, critical * least, least)
+    mean_noise = least * _mean_distance(rows)
+    return Gap(value, slopes, halves, critical * least, least, mean_noise)
+
+
+def _mean_distance(rows: Rows) -> float:
+    """Simulate the mean of the largest distance between a Brownian bridge and 0.
+
+    It is the largest distance of empirical CDFs, as a multiple of `scale`, at the
+    heights of scores in the CDF of all rows: of two scores it is less than half of what
+    it is where all differ.
+    """
+    values, places = np.unique(rows.y_pred, return_inverse=True)
+    shares = np.bincount(places, rows.weights, len(values)) / rows.weights.sum()
+    if shares.max() < _TIED_SHARE:
+        return _MEAN_DISTANCE
+    # Scores with small shares are joined.
+    heights = np.unique(np.append(np.round(np.cumsum(shares), 3), [0, 1]))
+    draws = np.random.default_rng(0).standard_normal((_N_DRAWS, len(heights) - 1))
+    motion = np.cumsum(draws * np.sqrt(np.diff(heights)), axis=1)
+    bridge = motion - heights[1:] * motion[:, -1:]
+    return float(np.abs(bridge).max(axis=1).mean())

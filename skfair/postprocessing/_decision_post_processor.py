@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar, Self, get_args
 
@@ -32,7 +33,7 @@ from skfair._mitigation import (
     tip_to_drop,
     weights_for,
 )
-from skfair._rows import Rows
+from skfair._rows import Rows, take_rows
 from skfair._utils._arrays import Floats
 from skfair._utils._progress import Tasks, with_callbacks
 from skfair._utils._text import listed
@@ -187,21 +188,23 @@ default="demographic_parity"
     are off and rows have noise. More than 20 groups are each compared with everyone, at
     half the limit.
 
-    Decisions are measured in five parts of the held-out rows, by calibrations and
-    multipliers that are fitted to the other four. Their largest difference is not that
-    in new rows. Noise adds to the largest of several differences; but multipliers are
-    also fitted to noise, which cancels that of the rows left out. How much is told by a
-    jackknife over the parts, and taken out or added by normal errors of the rates.
-    Where the parts' rules differ, their mean hides what one of them may do: what the
-    rules differ by on all rows, in the mean, beyond the difference of their mean rates
-    is added. The standard error is that of the largest difference with errors of all
-    rates and the variance between rules. Of the rules whose limit is at most
-    `max_difference`, and whose difference is below it by its standard error, the one
-    with the highest accuracy is taken; if there is none, that with the smallest sum of
-    both, and a warning unless its difference is below by a fifth of its error. Where
-    the plain rates of no two groups differ by more than noise (studentized differences
-    of all pairs, at a level of 5 %), and where the plain difference is below by its
-    error, no decision is changed.
+    Decisions are measured on held-out rows. To their rates, and to the accuracy, is
+    added what the model that predicts changes in the rows to which it was fitted as the
+    model of a fold was: where many rows share a score, it may decide for all of them as
+    no fold's model does. The largest difference is not that in new rows. Noise adds to
+    the largest of several differences; but multipliers are also fitted to noise, which
+    these rows then do not show. How much is told by a jackknife over five parts of the
+    rows, and taken out or added by normal errors of the rates. Where the rules without
+    a part differ, one of them may do more than their mean: what they differ by on all
+    rows, in the mean, beyond the difference of their mean rates is added. The standard
+    error is that of the largest difference with errors of all rates and the variance
+    between rules. Of the rules whose limit is at most `max_difference`, and whose
+    difference is below it by its standard error, the one with the highest accuracy is
+    taken; if there is none, that with the smallest sum of both, and a warning unless
+    its difference is below by a fifth of its error. Where the plain rates of no two
+    groups differ by more than noise (studentized differences of all pairs, at a level
+    of 5 %), and where the plain difference is below by its error, no decision is
+    changed.
 
     Equal errors often need that some of the people with nearly the same score get one
     decision, and some another. Late decimals of a row's probabilities decide which:
@@ -339,9 +342,9 @@ default="demographic_parity"
             self.group_estimator_ = None
             return self
         tasks = Tasks(self)
-        models, held_out = _fit_classifiers(self, given, routed, rules, tasks)
+        models, held_out, fitted = _fit_classifiers(self, given, routed, rules, tasks)
         self.estimator_, self.group_estimator_ = models
-        self.path_ = rules.fit(held_out).table
+        self.path_ = rules.fit(held_out, fitted).table
         self._chosen = rules.choose(self.max_difference)
         self.comparison_ = _compare(self)
         tasks.end()
@@ -485,11 +488,13 @@ def _compare(model: DecisionPostProcessor) -> Comparison:
 
 def _fit_classifiers(
     mitigator: Any, given: Given, routed: Bunch, rules: DecisionRules, tasks: Tasks
-) -> tuple[tuple[Any, Any], Rows]:
+) -> tuple[tuple[Any, Any], Rows, Callable[[int], Rows]]:
     """Fit the classifiers to all rows, and on folds to predict those held out.
 
     Return that of the class and that of the group, None where groups are given, and the
-    held-out rows that are compared, with the probability of each class and group.
+    held-out rows that are compared, with the probability of each class and group. The
+    function that is returned predicts the rows that the classifiers of a fold, or of
+    all rows for -1, were fitted to.
     """
     rows, uses_group, splits = given.rows, mitigator.uses_group, list[Split]()
     estimator, params = mitigator.estimator, routed.estimator.fit
@@ -508,20 +513,35 @@ def _fit_classifiers(
         codes = np.where(known[codes] & (codes >= 0), codes, -1)
         fits.append((estimator, codes, list(range(rows.n_groups)), params))
     tasks.begin((len(fits) - frozen) * (len(splits) + 1))
-    fitted, predicted, settings = [], [], (mitigator.n_jobs, tasks.done)
+    predicted, settings = [], (mitigator.n_jobs, tasks.done)
+    every, positions = list[tuple[list[Any], list[Any]]](), np.arange(len(rows))
     with tip_to_drop(mitigator, given.X):
         for model, values, labels, params in fits:
             training = given.X, rows, values, labels, splits, params
-            held_out = predict_folds(model, *training, *settings)[1]
+            models, held_out = predict_folds(model, *training, *settings)
             predicted.append(mean_of_folds(held_out, len(rows)))
-            if not isinstance(model, FrozenEstimator):
+            if isinstance(model, FrozenEstimator):
+                models = [model] * (len(splits) or 1)
+            else:
                 own = np.flatnonzero(np.isin(values, labels))
                 model = fit_to_rows(clone(model), given.X, values, own, params)
                 tasks.done("all rows")
-            fitted.append(model)
-    rows = replace(rows, y_pred=np.hstack(predicted)).grouped()
-    rows = rows[np.isfinite(rows.y_pred).all(axis=1)]
-    return (fitted[0], (*fitted, None)[1]), rows
+            every.append(([*models, model], labels))
+    training_rows = [*(positions[train] for train, _ in splits), positions]
+
+    def predict_own(number: int) -> Rows:
+        own = rows[training_rows[number]].grouped()
+        X = take_rows(given.X, own.position)
+        probabilities = [label_probabilities(m[number], X, to) for m, to in every]
+        return replace(own, y_pred=np.hstack(probabilities))
+
+    fold = np.zeros(len(rows), dtype=np.intp)
+    for number, (_, test) in reversed(list(enumerate(splits))):
+        fold[test] = number
+    last = [models[-1] for models, _ in every]
+    held_out = replace(rows, y_pred=np.hstack(predicted), fold=fold).grouped()
+    held_out = held_out[np.isfinite(held_out.y_pred).all(axis=1)]
+    return (last[0], (*last, None)[1]), held_out, predict_own
 
 
 def _keep_groups(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
@@ -44,7 +45,7 @@ _ROWS_BY_COEFFICIENT = 20
 _LEAST_PROBABILITY = 1e-6
 #: Groups of no more rows, or of a class whose errors are compared, are left out.
 FEW_HELD_OUT_ROWS = 30
-#: Multipliers that judge a part of the rows are fitted to the other parts.
+#: Noise that multipliers are fitted to is told by leaving out each of so many parts.
 _N_PARTS = 5
 #: A rule is chosen if its difference is below the limit by so many standard errors.
 _N_ERRORS_CHOSEN = 1.0
@@ -123,68 +124,102 @@ class DecisionRules:
         )
         return quotients(totals**2, squares).reshape(self.shape)
 
-    def _rates(self, decisions: Integers, used: Any = slice(None)) -> Floats:
-        """Return rates of decisions in each cell, of all held-out rows or of some."""
+    def _rates(self, rows: Rows, decisions: Integers) -> Floats:
+        """Return the rates of the decisions of each rule in each cell."""
+        cells = self.n_classes * self.cells_of(rows)
         shape = *self.shape, self.n_classes
-        cells = shape[2] * self._cells[used] + decisions[used]
-        sums = np.bincount(cells, self.rows.weights[used], math.prod(shape))
-        sums = sums.reshape(shape)
-        return quotients(sums, sums.sum(axis=2, keepdims=True))
+        sums = np.array(
+            [
+                np.bincount(cells + each, rows.weights, math.prod(shape))
+                for each in decisions
+            ]
+        ).reshape(-1, *shape)
+        return quotients(sums, sums.sum(axis=-1, keepdims=True))
 
-    def fit(self, rows: Rows) -> Self:
+    def fit(self, rows: Rows, fitted: Callable[[int], Rows]) -> Self:
         """Solve for limits from the plain difference down to 0, and measure each.
 
-        What is measured of a part of the rows are rules fitted to the other parts.
+        `rows` were held out, by the model of their `fold`. Of the number of a fold
+        `fitted` returns the rows that its model was fitted to, and of -1 those of the
+        model that predicts, as they predict them.
         """
-        self.rows, self._cells = rows, self.cells_of(rows)
-        self._parts = assign_folds(rows.y_true, rows.groups.codes, _N_PARTS, None)
+        self.rows = rows
         p = rows.y_pred[:, : self.n_classes]
-        plain = (-p @ self._cost).argmax(axis=1)
+        self.held_out = (-p @ self._cost).argmax(axis=1)[np.newaxis]
         units = quotients(1, self.effective_rows(rows), 1.0)[:, :, np.newaxis]
         noise = _RateNoise(self.kept[:, :, np.newaxis] & self.compared, units)
-        rates = self._rates(plain)
-        self._beyond_noise = self.kept.any() and noise.is_exceeded(rates)
-        self.held_out = plain[np.newaxis]
-        limits, measured = np.ones(1), [noise.measure(rates)]
+        rates, gains = (
+            each(rows, self.held_out) for each in (self._rates, self._gains)
+        )
+        limits, path = np.ones(1), list[tuple[float, float]]()
         if self.kept.any():
-            of_path = np.multiply(_SHARES, noise.largest(rates))
+            of_path = np.multiply(_SHARES, noise.largest(rates[0]))
             of_path = np.maximum(of_path, _LEAST_LIMIT)
-            self._path = self._fit_rules(rows, of_path)
-            parts = [self._measure_part(part, of_path) for part in range(_N_PARTS)]
-            held_out = np.empty((len(_STEPS), len(rows)), dtype=np.intp)
-            for part, (decisions, _) in enumerate(parts):
-                held_out[:, self._parts == part] = decisions
-            of_parts = np.array([rates for _, rates in parts]).swapaxes(0, 2)
-            rates = np.array([self._rates(decisions) for decisions in held_out])
-            measured += noise.measure_path(rates, of_parts[:, 0], of_parts[:, 1])
-            self.held_out = np.concatenate([self.held_out, held_out])
             # No difference is above 1, the limit of the plain decisions.
             between = np.interp(_STEPS, np.linspace(0, 1, len(of_path)), of_path)
             limits = np.concatenate([limits, between])
-        gains = [self._gain(decisions) for decisions in self.held_out]
+            self._path = self._fit_rules(rows, of_path)
+            self.held_out = self._decide(self._path, rows)
+            rates, gains = self._measure(fitted)
+            of_parts = self._rates_without_parts(of_path)
+            path = noise.measure_path(rates[1:], *of_parts)
+        self._beyond_noise = self.kept.any() and noise.is_exceeded(rates[0])
+        measured = [noise.measure(rates[0]), *path]
         differences, errors = np.transpose(measured)
         self.table = {
             "params": [{"limit": limit} for limit in limits.tolist()],
             "limit": limits,
-            f"mean_test_{self.performance}": np.array(gains),
+            f"mean_test_{self.performance}": gains,
             "mean_test_neg_difference": -differences,
             "difference_error": errors,
         }
         return self
 
-    def _measure_part(self, part: int, limits: Floats) -> tuple[Integers, Floats]:
-        """Decide for a part of the rows by rules that are fitted to the other parts.
+    def _measure(self, fitted: Callable[[int], Rows]) -> tuple[Floats, Floats]:
+        """Measure rates and gains of plain decisions and all rules, as they predict.
 
-        Return also the rates of these rules on all rows, and on those other parts.
+        They are those of the held-out rows, and what the model that predicts changes in
+        rows to which it was fitted as the model of a fold was: where rows share scores,
+        it may decide for all of them as no model of a fold does.
         """
-        rows, others = self.rows, self._parts != part
-        rules = self._fit_rules(rows[others], limits)
-        decisions = self._decide(rules, rows.y_pred, rows.groups.codes)
-        rates = [
-            [self._rates(each, used) for each in decisions]
-            for used in (slice(None), others)
-        ]
-        return decisions[:, ~others], np.array(rates)
+        rows, every = self.rows, fitted(-1)
+        rates, gains = (
+            self._rates(rows, self.held_out),
+            self._gains(rows, self.held_out),
+        )
+        predicted = np.empty((len(rates), int(every.position.max()) + 1), dtype=np.intp)
+        predicted[:, every.position] = self._decide(self._path, every)
+        totals = self._weights_of(rows)
+        for fold in np.unique(rows.fold).tolist():
+            own = fitted(fold)
+            both = predicted[:, own.position], self._decide(self._path, own)
+            held = self._weights_of(rows[rows.fold == fold])
+            after, before = (self._rates(own, decisions) for decisions in both)
+            rates += held / totals * (after - before)
+            after, before = (self._gains(own, decisions) for decisions in both)
+            gains += held.sum() / totals.sum() * (after - before)
+        return np.clip(rates, 0, 1), gains
+
+    def _rates_without_parts(self, limits: Floats) -> tuple[Floats, Floats]:
+        """Return rates of rules that are fitted to all parts of the rows but one.
+
+        They are those in all rows, and in the rows that the rules are fitted to, of
+        parts by rules.
+        """
+        rows, on_all, on_others = self.rows, [], []
+        parts = assign_folds(rows.y_true, rows.groups.codes, _N_PARTS, None)
+        for part in range(_N_PARTS):
+            others = parts != part
+            rules = self._fit_rules(rows[others], limits)
+            decisions = self._decide(rules, rows)[1:]
+            on_all.append(self._rates(rows, decisions))
+            on_others.append(self._rates(rows[others], decisions[:, others]))
+        return np.array(on_all), np.array(on_others)
+
+    def _weights_of(self, rows: Rows) -> Floats:
+        """Return the weight of each cell, at least the smallest positive number."""
+        weights = np.bincount(self.cells_of(rows), rows.weights, math.prod(self.shape))
+        return np.maximum(weights, np.finfo(float).tiny).reshape(*self.shape, 1)
 
     def _fit_rules(self, rows: Rows, limits: Floats) -> _Rules:
         """Calibrate, and solve for limits; interpolate multipliers between them."""
@@ -198,18 +233,17 @@ class DecisionRules:
         path = make_interp_spline(np.linspace(0, 1, len(limits)), solved, k=1)(_STEPS)
         return rules._replace(multipliers=path)
 
-    def _decide(self, rules: _Rules, predicted: Floats, codes: Any) -> Integers:
-        """Return the decisions of each rule of a path."""
-        plain, values, ratios = self._scores_and_ratios(rules, predicted, codes)
-        counted = ratios.any(axis=1)
+    def _decide(self, rules: _Rules, rows: Rows) -> Integers:
+        """Return the plain decisions, and those of each rule of a path."""
+        plain, values, ratios = self._scores_and_ratios(
+            rules, rows.y_pred, rows.groups.codes
+        )
+        counted, plain = ratios.any(axis=1), plain.argmax(axis=1)
         return np.array(
-            [
-                np.where(
-                    counted,
-                    (values - ratios @ multipliers).argmax(axis=1),
-                    plain.argmax(axis=1),
-                )
-                for multipliers in rules.multipliers
+            [plain]
+            + [
+                np.where(counted, (values - ratios @ each).argmax(axis=1), plain)
+                for each in rules.multipliers
             ]
         )
 
@@ -322,11 +356,11 @@ class DecisionRules:
             path.append(join(parts))
         return path
 
-    def _gain(self, decisions: Integers) -> float:
-        """Return the accuracy of held-out decisions, or minus their mean cost."""
-        costs = self._cost[self.rows.y_true, decisions]
-        cost = np.average(costs, weights=self.rows.weights)
-        return float(1 - cost if self.performance == "accuracy" else -cost * self._unit)
+    def _gains(self, rows: Rows, decisions: Integers) -> Floats:
+        """Return the accuracy of decisions of each rule, or minus their mean cost."""
+        costs = self._cost[rows.y_true, decisions]
+        cost = np.average(costs, axis=1, weights=rows.weights)
+        return 1 - cost if self.performance == "accuracy" else -cost * self._unit
 
     def choose(self, max_difference: float) -> int:
         """Return the best rule of the path whose difference is shown to be kept.
@@ -481,19 +515,20 @@ class _RateNoise:
     def measure_path(
         self, rates: Floats, on_all: Floats, on_others: Floats
     ) -> list[tuple[float, float]]:
-        """Measure the rules of a path, which were fitted to other rows than these.
+        """Measure the rules of a path by their rates in the rows they are fitted to.
 
-        Multipliers are fitted to noise in part. New rows do not have it, and in these
-        rates it is hidden: it cancels the noise of the rows left out. It is told by the
-        rates without each part, `on_all` rows and on those fitted to: the former vary
-        by what is fitted, and the latter by what is not. A line along the path smooths
-        this share.
+        Multipliers are fitted to noise in part, which these rates hide, and new rows do
+        not have. How much is told by rules that are fitted without a part of the rows:
+        their rates `on_all` rows vary by what is fitted, and those `on_others`, to
+        which they are fitted, by what is not. Both are of parts by rules. A line along
+        the path smooths this share.
         """
         sizes, shares, fits = self.compared / self.units, [], []
         weights = quotients(sizes, sizes.sum(axis=0))
         # By the jackknife, the variance without one part is less by this factor.
-        factor = (_N_PARTS - 1) ** 2 / _N_PARTS
-        for rule, *both in zip(rates, on_all, on_others, strict=True):
+        factor = (len(on_all) - 1) ** 2 / len(on_all)
+        of_rules = on_all.swapaxes(0, 1), on_others.swapaxes(0, 1)
+        for rule, *both in zip(rates, *of_rules, strict=True):
             relative = [
                 each - (each * weights).sum(axis=1, keepdims=True) for each in both
             ]

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,11 +33,11 @@ from skfair._mitigation import (
     tip_to_drop,
 )
 from skfair._rows import Rows, take_rows
-from skfair._utils._arrays import Bools, Floats
+from skfair._utils._arrays import Floats
 from skfair._utils._progress import Tasks
 from skfair._utils._validation import count_rows
 from skfair.model_selection._folds import Split, assign_folds
-from skfair.postprocessing._population_gap import Aim, PopulationGaps
+from skfair.postprocessing._population_gap import Aim, ModelPredictions, PopulationGaps
 from skfair.postprocessing._score_repairer import (
     LinearCDF,
     ScoreRepairer,
@@ -52,7 +52,7 @@ _N_PARTS = 5
 #: Rows that are enough to see how good a repair is.
 _MANY_ROWS = 100_000
 #: Rows of which the gap is found where random ties add to it.
-_N_DRAWN = 20_000
+_N_DRAWN = 10_000
 _REMEDY = (
     "Give more rows, larger groups, a larger max_mcdp or a lower repair_level, or "
     "ties='random' where rows share scores"
@@ -85,6 +85,11 @@ class Spread:
         seen = np.clip(scores, own.scores[0], own.scores[-1])
         spread = np.interp(own.heights_of(seen, draws), self.heights, self.scores)
         return np.asarray(spread + (scores - seen))
+
+    def spread_models(self, repair: Any, scores: Floats) -> Floats:
+        """Spread the scores of all models, by the same draws of each row."""
+        draws = draw_heights(repair, scores.shape[1])
+        return np.array([self(own, model, draws) for model, own in enumerate(scores)])
 
 
 def score_held_out(
@@ -164,54 +169,46 @@ def repair_across_folds(
     return rows[chosen], repaired[chosen], bool(chosen.all())
 
 
-class Fitted(NamedTuple):
-    """Predictions of all models for the rows that they were fitted to."""
-
-    rows: Rows
-    predicted: list[Floats]
-    spread: Spread | None
-
-    def gap(
-        self, repairer: ScoreRepairer | None, kept: Bools | slice = slice(None)
-    ) -> float:
-        """Return MCDP(0) of the mean predictions of all models.
-
-        Few rows whose ties are random are drawn several times.
-        """
-        places = np.arange(len(self.rows))[kept]
-        if self.spread is not None:
-            places = np.tile(places, 1 + _N_DRAWN // max(1, len(places)))
-        rows, predicted = self.rows[places], [each[places] for each in self.predicted]
-        scores = np.mean(predicted, axis=0)
-        if repairer is not None:
-            scores = _mean_repaired(repairer, self.spread, predicted, rows)
-        return mean_mcdp(replace(rows, y_pred=scores)).value
-
-
 def predict_fitted(
     mitigator: Any,
     models: list[Any],
     given: Given,
     held_out: Rows,
     spread: Spread | None,
-) -> Fitted | None:
+) -> ModelPredictions | None:
     """Predict the rows of the fit by all models, where rows share scores, else None.
 
     Rows that share a score of one model share those of others, which the scores that
     each model gives to its own fold do not show: the mean of all models leaves more of
-    the gap then, of the rows that they were fitted to as of new ones.
+    the gap then, of the rows that they were fitted to as of new ones. Few rows whose
+    ties are random are drawn several times.
     """
     if len(models) == 1 or not (spread or _folds_have_ties(held_out)):
         return None
     rows = given.rows
     rows = rows[(rows.weights > 0) & (cells_to_repair(rows) >= 0)]
     X = take_rows(given.X, rows.position)
-    predicted = [scores_of(mitigator, model, X) for model in models]
-    return Fitted(rows, predicted, spread)
+    scores = np.array([scores_of(mitigator, model, X) for model in models])
+    if spread is None:
+        return ModelPredictions(rows, scores, scores)
+    places = np.tile(np.arange(len(rows)), 1 + _N_DRAWN // max(1, len(rows)))
+    rows, scores = rows[places], scores[:, places]
+    return ModelPredictions(rows, scores, spread.spread_models(mitigator, scores))
+
+
+def gap_of(predicted: ModelPredictions, repairer: ScoreRepairer | None = None) -> float:
+    """Return MCDP(0) of the mean of all models, which may be repaired."""
+    rows, scores = predicted.rows, predicted.scores.mean(axis=0)
+    if repairer is not None:
+        scores = _mean_repaired(repairer, predicted)
+    return mean_mcdp(replace(rows, y_pred=scores)).value
 
 
 def find_aim(
-    mitigator: Any, held_out: Rows, fitted: Fitted | None, options: dict[str, Any]
+    mitigator: Any,
+    held_out: Rows,
+    predicted: ModelPredictions | None,
+    options: dict[str, Any],
 ) -> Aim | None:
     """Find the band that keeps `max_mcdp` for rows of the population."""
     if not options["max_mcdp"]:
@@ -220,23 +217,15 @@ def find_aim(
     first = np.unique(held_out.position, return_index=True)[1]
     held_out = held_out[np.sort(first)]
     scale = "probability" if is_classifier(mitigator) else "real"
-    gaps = PopulationGaps(held_out, options["max_mcdp"], scale, mitigator)
-    aim = gaps.aim()
-    if fitted is None:
-        return aim
-    repairer = make_repairer(mitigator, **options | {"max_mcdp": aim.max_mcdp})
-    repairer._learn_rows(held_out, warn=False)
-    groups = fitted.rows.groups
-    steered = [label in gaps.steered for label in groups.labels]
-    left = fitted.gap(repairer, np.isin(groups.codes, np.flatnonzero(steered)))
-    return gaps.aim(max(0.0, left - aim.learnt))
+    limit = options["max_mcdp"]
+    return PopulationGaps(held_out, limit, scale, mitigator, predicted).aim()
 
 
 def compare_repair(
     mitigator: Any,
     repairer: ScoreRepairer,
     held_out: Rows,
-    fitted: Fitted | None,
+    predicted: ModelPredictions | None,
     aim: Aim | None,
 ) -> Comparison:
     """Compare repaired with plain scores of each fold, by the maps of all others.
@@ -247,13 +236,14 @@ def compare_repair(
     classifier = is_classifier(mitigator)
     compare = compare_classifiers if classifier else compare_regressors
     found = compare(rows, rows.y_pred, repaired, cross_fitted=all_folds)
-    if fitted is not None:
+    if predicted is not None:
         after = repairer._repair(held_out.y_pred, held_out.groups, held_out.strata)
+        of_mean = gap_of(predicted), gap_of(predicted, repairer)
         found = replace(
             found,
-            baseline=_add_gap(found.baseline, held_out, fitted.gap(None)),
+            baseline=_add_gap(found.baseline, held_out, of_mean[0]),
             mitigated=_add_gap(
-                found.mitigated, replace(held_out, y_pred=after), fitted.gap(repairer)
+                found.mitigated, replace(held_out, y_pred=after), of_mean[1]
             ),
         )
     found = _expect_aim(found, aim)
@@ -317,25 +307,18 @@ def repair_predictions(
         count_rows(X),
         mitigator.unknown_groups,
     )
-    return _mean_repaired(repairer, mitigator._spread, predicted, Rows(groups, strata))
+    scores, spread = np.array(predicted), mitigator._spread
+    moved = scores if spread is None else spread.spread_models(repairer, scores)
+    return _mean_repaired(
+        repairer, ModelPredictions(Rows(groups, strata), scores, moved)
+    )
 
 
-def _mean_repaired(
-    repairer: ScoreRepairer, spread: Spread | None, predicted: list[Floats], rows: Rows
-) -> Floats:
-    """Repair the predictions of each model, and return their mean."""
-    if spread is None:
-        before = predicted
-    else:
-        draws = draw_heights(repairer, len(rows))
-        before = [spread(scores, i, draws) for i, scores in enumerate(predicted)]
-    repaired = [repairer._repair(scores, rows.groups, rows.strata) for scores in before]
-    # Scores that stay are not spread.
-    each = [
-        np.where(new == old, scores, new)
-        for new, old, scores in zip(repaired, before, predicted, strict=True)
-    ]
-    return np.asarray(np.mean(each, axis=0))
+def _mean_repaired(repairer: ScoreRepairer, predicted: ModelPredictions) -> Floats:
+    """Repair what each model predicts of rows, and return the mean."""
+    groups, strata = predicted.rows.groups, predicted.rows.strata
+    repaired = [repairer._repair(each, groups, strata) for each in predicted.spread]
+    return predicted.mean(np.array(repaired))
 
 
 def draw_heights(repair: Any, n_samples: int) -> Floats:

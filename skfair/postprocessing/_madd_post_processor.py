@@ -221,9 +221,9 @@ class MADDPostProcessor(
     those of less than 200 which no band brings below `max_mcdp`, so that they do not
     narrow the band of others. If they keep more of the gap, a warning names them, and
     has the gap to expect with and without them; there is one, too, where the gap to
-    expect is above 1.15 times `max_mcdp`. Where rows share scores, the gap that the
-    mean of all models leaves in the rows of `fit` beyond that of single models is
-    added.
+    expect is above 1.15 times `max_mcdp`. Where rows share scores, repairs of halves
+    are applied to what all models predict of the rows of `fit`, and their mean is
+    measured.
 
     One map is learnt from the rows that all folds held out, and repairs the scores of
     each model, whose mean is predicted. It knows scores of single models: where rows

@@ -10,16 +10,16 @@ population.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import replace
-from typing import Any, NamedTuple
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from skfair._mitigation import keep_comparable, labels_text
 from skfair._rows import Rows
 from skfair._utils._arrays import Bools, Floats, Integers
-from skfair.groups import rows_by_code
+from skfair.groups import recode, rows_by_code
 from skfair.postprocessing._score_repairer import (
     MANY_ROWS_OF_GROUP,
     GroupCDFs,
@@ -55,14 +55,12 @@ class Aim(NamedTuple):
 
     `expected` is the mean over strata, and includes all groups of two rows or more;
     `steered` is that of the groups by which the band was found. Of the others, those
-    beyond the limit are `too_small`. `learnt` is that of the rows of which the repair
-    is learnt, of the same groups.
+    beyond the limit are `too_small`.
     """
 
     max_mcdp: float
     expected: float
     steered: float
-    learnt: float
     too_small: tuple[Hashable, ...]
 
     def problem(self, limit: float) -> str:
@@ -81,41 +79,66 @@ class Aim(NamedTuple):
         )
 
 
+@dataclass(frozen=True)
+class ModelPredictions:
+    """What several models predict of rows, `scores`, and what the repair gets of each.
+
+    A prediction is the mean of the repaired scores. Both arrays are models by rows;
+    they differ where rows that share a score are spread.
+    """
+
+    rows: Rows
+    scores: Floats
+    spread: Floats
+
+    def __getitem__(self, index: Any) -> Self:
+        """Take the predictions of some rows."""
+        return type(self)(
+            self.rows[index], self.scores[:, index], self.spread[:, index]
+        )
+
+    def mean(self, repaired: Floats) -> Floats:
+        """Average repaired scores over models; those that stay are not spread."""
+        stays = repaired == self.spread
+        return np.asarray(np.where(stays, self.scores, repaired).mean(axis=0))
+
+
 class PopulationGaps:
     """Gaps that bands of any width leave in the population of some rows.
 
-    `repair` has the parameter `ties`.
+    `repair` has the parameter `ties`. Where the mean of several models is repaired,
+    what they predict stands for the population.
     """
 
-    def __init__(self, rows: Rows, limit: float, scale: str, repair: Any) -> None:
-        statistics, self.shares = _split_by_stratum(rows)
-        self.limit = limit
+    def __init__(
+        self,
+        rows: Rows,
+        limit: float,
+        scale: str,
+        repair: Any,
+        predicted: ModelPredictions | None = None,
+    ) -> None:
+        parts, self.limit = _split_by_stratum(rows, predicted), limit
         self.strata = [
-            _Stratum(statistic, limit, scale, repair.ties) for statistic in statistics
+            _Stratum(distributions(own), limit, scale, repair.ties, new)
+            for own, new in parts
         ]
-
-    @property
-    def steered(self) -> set[Hashable]:
-        """Labels of the groups by which the band is found."""
-        return {
-            part.all.labels[group]
-            for part in self.strata
-            for group in np.flatnonzero(part.steered)
-        }
+        totals = np.array([own.weights.sum() for own, _ in parts], dtype=np.float64)
+        self.shares = totals / totals.sum()
 
     def _mean(self, width: float) -> Floats:
         """Average gaps over strata, of steered groups and of all groups."""
         return np.asarray(self.shares @ [part.gaps(width) for part in self.strata])
 
-    def aim(self, more: float = 0.0) -> Aim:
-        """Find the widest band that leaves at most the limit, less a part of it.
+    def aim(self) -> Aim:
+        """Find the widest band that leaves at most the limit.
 
-        `more` is what is left beyond the gap of the scores of one model. Where no band
-        is narrow enough, take the widest one that leaves about the least gap.
+        Where no band is narrow enough, take the widest one that leaves about the least
+        gap.
         """
 
         def gap(width: float) -> float:
-            return more + float(self._mean(width)[0])
+            return float(self._mean(width)[0])
 
         widest = limit = self.limit
         left = gap(limit)
@@ -124,16 +147,14 @@ class PopulationGaps:
             target = max(limit, _ABOUT * least)
             if left > target:
                 widest, left = _root(gap, target, (0.0, least), (limit, left))
-        expected = more + float(self._mean(widest)[1])
-        learnt = float(self.shares @ [part.gap_of_all(widest) for part in self.strata])
-        most = _KEPT * limit - more
+        expected = float(self._mean(widest)[1])
         small = [
             label
             for part in self.strata
             if limit
-            for label in part.too_small(widest, most)
+            for label in part.too_small(widest, _KEPT * limit)
         ]
-        return Aim(widest, expected, left, learnt, tuple(dict.fromkeys(small)))
+        return Aim(widest, expected, left, tuple(dict.fromkeys(small)))
 
 
 def _root(
@@ -152,24 +173,35 @@ def _root(
     return low
 
 
-def _split_by_stratum(rows: Rows) -> tuple[list[Distributions], Floats]:
-    """Return the scores in each stratum that has a map, and its share of the weight."""
-    parts = [rows]
-    if rows.strata is not None:
-        weights = rows.weight
-        groups, strata = keep_comparable(rows.groups, rows.strata, weights, warn=False)
-        assert strata is not None
-        rows = replace(rows, groups=groups)
-        parts = [rows[own] for own in rows_by_code(strata.codes, len(strata.labels))]
-    totals = np.array([part.weights.sum() for part in parts], dtype=np.float64)
-    return [distributions(part) for part in parts], totals / totals.sum()
+def _split_by_stratum(
+    rows: Rows, predicted: ModelPredictions | None
+) -> list[tuple[Rows, ModelPredictions | None]]:
+    """Return the rows in each stratum that has a map, and what is predicted there."""
+    if rows.strata is None:
+        return [(rows, predicted)]
+    groups, strata = keep_comparable(rows.groups, rows.strata, rows.weight, warn=False)
+    assert strata is not None
+    n_strata, rows = len(strata.labels), replace(rows, groups=groups)
+    new: list[ModelPredictions | None] = [None] * n_strata
+    if predicted is not None:
+        before = predicted.rows.strata
+        assert before is not None
+        codes = recode(before.codes, before.labels, strata.labels)
+        new = [predicted[own] for own in rows_by_code(codes, n_strata)]
+    own = [rows[part] for part in rows_by_code(strata.codes, n_strata)]
+    return list(zip(own, new, strict=True))
 
 
 class _Stratum:
-    """Scores of the groups of a stratum, and halves of them."""
+    """Scores of the groups of a stratum, halves of them, and what is predicted."""
 
     def __init__(
-        self, statistic: Distributions, limit: float, scale: str, ties: str
+        self,
+        statistic: Distributions,
+        limit: float,
+        scale: str,
+        ties: str,
+        predicted: ModelPredictions | None,
     ) -> None:
         self.ties = ties
         # Scores are smoothed as the repair smooths them.
@@ -180,7 +212,8 @@ class _Stratum:
         noise = _MEAN_DISTANCE * np.sqrt(np.sort(1 / sizes)[-2:].sum())
         self.halves: list[GroupCDFs] = []
         if noise > _NO_NOISE * limit:
-            n_halves = _N_ROWS // max(1, len(statistic.scores))
+            n_rows = len(statistic.scores if predicted is None else predicted.rows)
+            n_halves = _N_ROWS // max(1, n_rows)
             n_halves = min(_MOST_HALVES, max(_FEWEST_HALVES, n_halves))
             random = np.random.default_rng(0)
             self.halves = [
@@ -190,10 +223,17 @@ class _Stratum:
             ]
         #: CDFs of the population, as far as rows show them.
         self.population: list[LinearCDF] = list(self.all.own)
+        groups = np.flatnonzero(statistic.counts).tolist()
         if options["smooth"]:
-            groups = np.flatnonzero(statistic.counts).tolist()
             both = zip(self.all.own, groups, strict=True)
             self.population = [cdf.smoothed(statistic, group) for cdf, group in both]
+        #: Predictions of each group, where several models make them.
+        self.predicted: list[ModelPredictions] = []
+        if predicted is not None:
+            of_rows = predicted.rows.groups
+            codes = recode(of_rows.codes, of_rows.labels, self.all.labels)
+            parts = rows_by_code(codes, len(self.all.labels))
+            self.predicted = [predicted[own] for own in parts]
         self.several = sizes >= 2
         if self.several.sum() < 2:
             self.several[:] = True
@@ -244,39 +284,42 @@ class _Stratum:
             self._repaired_heights(half, width) for half in self.halves or [self.all]
         ]
 
-    def gap_of_all(self, width: float) -> float:
-        """Return the gap that the repair of all rows leaves in steered groups."""
-        return _mean_range(
-            [self._repaired_heights(self.all, width, self.all.own)], self.steered
-        )
-
-    def _repaired_heights(
-        self,
-        learnt: GroupCDFs,
-        width: float,
-        cdfs: Sequence[LinearCDF] | None = None,
-    ) -> Floats:
-        """Return heights of the groups' CDFs after a learnt repair.
-
-        They are those of the population unless others are given.
-        """
-        cdfs = self.population if cdfs is None else cdfs
+    def _repaired_heights(self, learnt: GroupCDFs, width: float) -> Floats:
+        """Return heights of the groups' CDFs after a learnt repair."""
         path = learnt.clip_to_band(width)
+        if self.predicted:
+            return _heights_of(
+                [
+                    part.mean(_moved(learnt, path, group, part.spread))
+                    for group, part in enumerate(self.predicted)
+                ],
+                [part.rows.weights for part in self.predicted],
+            )
         if self.ties == "random":
             return np.stack(
                 [
                     thinned(own.heights_at(cdf, path.target(heights)))
                     for own, cdf, heights in zip(
-                        cdfs, learnt.cdfs, learnt.heights(), strict=True
+                        self.population, learnt.cdfs, learnt.heights(), strict=True
                     )
                 ]
             )
         moved = [
             cdf._replace(scores=_moved(learnt, path, group, cdf.scores))
-            for group, cdf in enumerate(cdfs)
+            for group, cdf in enumerate(self.population)
         ]
         points = thinned(np.unique(np.concatenate([cdf.scores for cdf in moved])))
         return np.stack([cdf.evaluate(points) for cdf in moved])
+
+
+def _heights_of(scores: list[Floats], weights: list[Floats]) -> Floats:
+    """Return the share of each group's weight at or below scores of all groups."""
+    points, heights = thinned(np.unique(np.concatenate(scores))), []
+    for values, weight in zip(scores, weights, strict=True):
+        order = np.argsort(values)
+        below = np.append(0, np.cumsum(weight[order]))
+        heights.append(below[np.searchsorted(values[order], points, "right")])
+    return np.stack([row / row[-1] for row in heights])
 
 
 def _mean_range(heights: list[Floats], groups: Bools) -> float:

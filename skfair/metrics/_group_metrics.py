@@ -19,7 +19,7 @@ from sklearn.metrics import get_scorer, get_scorer_names
 
 from skfair._pictures._group_dots import GroupDotsDisplay
 from skfair._rows import Rows, add_people, check_clusters
-from skfair._utils._arrays import Floats, Integers
+from skfair._utils._arrays import Floats, Integers, quotients
 from skfair._utils._hints import did_you_mean
 from skfair._utils._results import TableResult
 from skfair._utils._text import listed
@@ -55,12 +55,12 @@ from skfair.metrics._inputs import (
     outcomes_of_rate,
     positive_class,
 )
-from skfair.metrics._pairs import MAX_PAIRWISE
+from skfair.metrics._pairs import MAX_PAIRWISE, compared_groups
 from skfair.metrics._pooling import pool_rates
 from skfair.metrics._rate_intervals import clopper_pearson, ratio_ends
 from skfair.metrics._rates import DemographicParity
 from skfair.metrics._resampling import (
-    basic_interval,
+    ENOUGH,
     check_seed,
     defined_values,
 )
@@ -606,8 +606,9 @@ default=None
 
     All other metrics have bootstrap intervals of rows drawn within each group, of which
     metrics of scikit-learn that compare labels see the counts:
-    percentiles for values, the basic interval for differences and ratios. They are
-    approximate, and nan for groups of fewer than ten rows.
+    percentiles for values. Those of differences and ratios follow from intervals of all
+    pairs that hold together, the gap of each plus and minus a multiple of its standard
+    error. They are approximate, and nan for groups of fewer than ten rows.
 
     A ratio is nan where a value is negative. A metric of two classes that is 0/0 in a
     group, for which scikit-learn has the option `zero_division`, is nan.
@@ -866,12 +867,7 @@ def _interval_of_rates(
     n_groups = len(statistic.labels)
     if disparity == "difference":
         if multigroup == "pairwise" and n_groups > MAX_PAIRWISE:
-            warn_user(
-                f"The largest difference of two of {n_groups} groups has no interval: "
-                f"of more than {MAX_PAIRWISE} groups each is compared with everyone, "
-                "see difference(multigroup='pooled').",
-                UndefinedMetricWarning,
-            )
+            _warn_of_no_interval(n_groups)
             return math.nan, math.nan
         metric = DemographicParity(multigroup=multigroup)
         compared = metric.compare(metric.observe(statistic), "band")
@@ -888,6 +884,16 @@ def _interval_of_rates(
     part = tail / (n_groups * (n_groups - 1))
     lower, upper = ratio_ends(rates, sizes, tail, part)
     return float(lower.min()), float(upper.min())
+
+
+def _warn_of_no_interval(n_groups: int) -> None:
+    """Warn that pairs of very many groups have no interval of their disparity."""
+    warn_user(
+        f"The largest difference of two of {n_groups} groups has no interval: "
+        f"of more than {MAX_PAIRWISE} groups each is compared with everyone, "
+        "see difference(multigroup='pooled').",
+        UndefinedMetricWarning,
+    )
 
 
 def _smallest_ratio_to_mean(
@@ -929,7 +935,7 @@ def _measure_any(
         for i in np.flatnonzero(defined & np.append(~few, True)):
             lower[i], upper[i] = _percentiles(draws[:, i], level)
         if not few.any():
-            ends_of = partial(_basic_interval, draws, level)
+            ends_of = partial(_bootstrap_interval, values, draws, level)
     measured = _measured(measure.name, groups, (n, n), (values, lower, upper), ends_of)
     if draws is not None and few.any():
         names = listed([repr(groups.labels[i]) for i in np.flatnonzero(few)])
@@ -1065,15 +1071,47 @@ def _percentiles(values: Floats, level: float) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _basic_interval(
-    draws: Floats, level: float, key: _Disparity, value: float
+def _bootstrap_interval(
+    values: Floats, draws: Floats, level: float, key: _Disparity, value: float
 ) -> tuple[float, float]:
-    """Return the basic interval of a disparity; a ratio is 1 minus a disparity."""
-    defined = defined_values(_disparity(key, draws))
-    if key[0] == "difference":
-        return basic_interval(value, defined, level)
-    low, high = basic_interval(1 - value, 1 - defined, level)
-    return 1 - high, 1 - low
+    """Bound a disparity by intervals of the gaps of all pairs that hold together.
+
+    Resamples of the largest gap itself tell little where groups are alike: it cannot
+    fall below 0, and noise enlarges it. Gaps with a sign have no such end.
+    """
+    disparity, multigroup = key
+    n_groups = len(values) - 1
+    if multigroup == "pairwise" and n_groups > MAX_PAIRWISE:
+        _warn_of_no_interval(n_groups)
+        return math.nan, math.nan
+    gaps, drawn = _signed_gaps(key, values), _signed_gaps(key, draws)
+    drawn = drawn[~np.isnan(drawn).any(axis=1)]
+    if len(drawn) < ENOUGH * len(draws):
+        return math.nan, math.nan
+    spread = drawn.std(axis=0)
+    furthest = quotients(np.abs(drawn - gaps), spread).max(axis=1)
+    reach = spread * np.quantile(furthest, level)
+    low = max(0.0, float((np.abs(gaps) - reach).max()))
+    high = min(float((np.abs(gaps) + reach).max()), float(np.abs(drawn).max()))
+    high = max(high, float(np.abs(gaps).max()))
+    return (low, high) if disparity == "difference" else (1 - high, 1 - low)
+
+
+def _signed_gaps(key: _Disparity, values: Floats) -> Floats:
+    """Subtract the values of the groups of each pair, as shares of the larger one.
+
+    Shares are for ratios alone. The last value is that of everyone.
+    """
+    disparity, multigroup = key
+    first, second = compared_groups(values.shape[-1] - 1, multigroup)
+    ours, theirs = values[..., first], values[..., -1:]
+    if second is not None:
+        theirs = values[..., second]
+    if disparity == "difference":
+        return ours - theirs
+    negative = np.minimum(ours, theirs) < 0
+    shares = quotients(ours - theirs, np.maximum(ours, theirs))
+    return np.where(negative, np.nan, shares)
 
 
 def _warn_of_groups(

@@ -596,3 +596,37 @@ def test_counts_in_another_order_are_warned_of():
             counts=counts,
             confidence_level=None,
         )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shifts", [(0, 0.1), (0, 0.2), (0, 0.1, 0.2)])
+def test_bootstrap_intervals_of_disparities_cover_small_ones(shifts):
+    """Resamples of the largest gap itself cover small gaps in three samples of four."""
+    rng = np.random.default_rng(0)
+    sizes = (40, 100, 200)[: len(shifts)]
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    means, n_samples = np.array(shifts) + 1.0, 200
+
+    def mean_prediction(y_true, y_pred):
+        return y_pred.mean()
+
+    covered = np.zeros(2)
+    for seed in range(n_samples):
+        y_pred = rng.normal(means[groups], 0.5)
+        result = group_metrics(
+            mean_prediction,
+            y_pred,
+            y_pred,
+            sensitive_features=groups,
+            n_resamples=99,
+            random_state=seed,
+        )
+        for i, (table, true) in enumerate(
+            [
+                (result.difference(), means.max() - means.min()),
+                (result.ratio(), means.min() / means.max()),
+            ]
+        ):
+            row = table.iloc[0]
+            covered[i] += row["lower"] <= true <= row["upper"]
+    assert (covered >= 0.9 * n_samples).all()

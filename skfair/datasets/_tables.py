@@ -20,6 +20,7 @@ from skfair._utils._validation import check_flag
 
 ADULT_FILENAME = "adult.csv.gz"
 ADULT_OPENML_ID = 1590  # "adult", version 2; version 1 has its numbers cut into bins
+ADULT_SOURCE = "adult.data and adult.test of https://doi.org/10.24432/C5XW20"
 ADULT_TARGET = "income"
 # fmt: off
 ADULT_COLUMNS = (
@@ -33,6 +34,7 @@ ADULT_SENSITIVE_FEATURES = ("sex", "race", "native-country")
 
 BANK_FILENAME = "bank_additional_full.csv.gz"
 BANK_OPENML_ID = 1461  # "bank-marketing", version 1
+BANK_SOURCE = "bank-additional-full.csv of https://doi.org/10.24432/C5K306"
 BANK_TARGET = "y"
 # fmt: off
 BANK_ADDITIONAL_COLUMNS = (
@@ -270,7 +272,8 @@ def fetch_adult(
     """
     directory = directory_with(ADULT_FILENAME, data_home)
     if directory is None:
-        table = download_table(ADULT_OPENML_ID, data_home, ADULT_FILENAME).rename(
+        advice = advise_by_hand(ADULT_SOURCE, data_home, ADULT_FILENAME, ADULT_COLUMNS)
+        table = download_table(ADULT_OPENML_ID, data_home, advice).rename(
             columns={"class": ADULT_TARGET}
         )
     else:
@@ -418,7 +421,10 @@ def fetch_bank_marketing(
 
 def _download_bank(data_home: str | PathLike[str] | None) -> pd.DataFrame:
     """Fetch the older edition, with the names of its columns and labels."""
-    table = download_table(BANK_OPENML_ID, data_home, BANK_FILENAME)
+    advice = advise_by_hand(
+        BANK_SOURCE, data_home, BANK_FILENAME, BANK_ADDITIONAL_COLUMNS
+    )
+    table = download_table(BANK_OPENML_ID, data_home, advice)
     numbered = [*(f"V{i}" for i in range(1, len(BANK_OLDER_COLUMNS))), "Class"]
     table = require_columns(table, numbered, "OpenML's bank-marketing table")
     table = table.set_axis(list(BANK_OLDER_COLUMNS), axis=1)
@@ -591,10 +597,26 @@ def read_table(directory: Path, filename: str, advice: str) -> pd.DataFrame:
     return pd.read_csv(path, keep_default_na=False, na_values=[""])
 
 
+def advise_by_hand(
+    source: str,
+    data_home: str | PathLike[str] | None,
+    filename: str,
+    columns: Sequence[str],
+) -> str:
+    """Say how to make the file that is read in place of a download."""
+    path = Path(data_home or "") / filename
+    return (
+        f"Check the network, or save the rows of {source} as {str(path)!r}, a "
+        "comma-separated file compressed by gzip, whose first line has the columns "
+        f"{', '.join(columns)}. Then set data_home, or the environment variable "
+        "SKFAIR_DATA, to its directory."
+    )
+
+
 def download_table(
-    data_id: int, data_home: str | PathLike[str] | None, filename: str
+    data_id: int, data_home: str | PathLike[str] | None, advice: str
 ) -> pd.DataFrame:
-    """Fetch a table of whole numbers and text from OpenML, in place of `filename`."""
+    """Fetch a table from OpenML; `advice` ends the message if that fails."""
     try:
         with warnings.catch_warnings():
             # A failure is reported once, below.
@@ -604,9 +626,7 @@ def download_table(
             ).frame
     except (URLError, ConnectionError, TimeoutError) as error:
         raise ConnectionError(
-            f"could not download table {data_id} from OpenML ({error}). Check the "
-            "network, or set data_home, or the environment variable SKFAIR_DATA, to a "
-            f"directory that has {filename}."
+            f"could not download table {data_id} from OpenML ({error}). {advice}"
         ) from error
     # OpenML does not distinguish integers from other numbers.
     return table.astype(dict.fromkeys(table.select_dtypes("number"), "int64"))

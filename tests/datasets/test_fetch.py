@@ -1,5 +1,6 @@
 """What all fetched tables share."""
 
+import re
 import warnings
 from urllib.error import URLError
 
@@ -107,16 +108,27 @@ def test_missing_column_is_named(fetch, file, column, local_data):
 
 
 @pytest.mark.parametrize(
-    ("fetch", "file"),
-    [(fetch_adult, "adult"), (fetch_bank_marketing, "bank_additional_full")],
+    ("fetch", "file", "source"),
+    [
+        (fetch_adult, "adult", "C5XW20"),
+        (fetch_bank_marketing, "bank_additional_full", "C5K306"),
+    ],
 )
-def test_no_network_is_one_error_that_says_what_to_do(fetch, file, monkeypatch):
+def test_no_network_is_one_error_that_says_what_to_do(
+    fetch, file, source, monkeypatch, local_data
+):
     def fail(**options):
         warnings.warn("A network error occurred while downloading", stacklevel=1)
         raise URLError("no route to host")
 
     monkeypatch.delenv("SKFAIR_DATA", raising=False)
     monkeypatch.setattr("skfair.datasets._tables.fetch_openml", fail)
-    message = f"no route to host.*Check the network, or set .* SKFAIR_DATA.*{file}"
-    with pytest.raises(ConnectionError, match=message):
+    message = rf"no route to host.*{source} as '{file}\.csv\.gz'.*set .* SKFAIR_DATA"
+    with pytest.raises(ConnectionError, match=message) as error:
         fetch()
+    table = pd.read_csv(local_data / f"{file}.csv.gz")
+    columns = [name for name in table if name != "split"]
+    assert f"the columns {', '.join(columns)}. Then" in str(error.value)
+    missing = local_data / "missing"
+    with pytest.raises(ConnectionError, match=re.escape(str(missing / file))):
+        fetch(data_home=missing)

@@ -64,6 +64,7 @@ def test_what_a_benchmark_imports_and_passes_exists(file):
     "case",
     [
         "repair.simulation(range(1))",
+        "monitor_alarms.first_alarms(monitor_alarms.Stream('mcdp', 0, 0, 2), 1, 20)",
         "monitor_change.check_threshold('parity', (100, 100), 4)",
     ],
 )

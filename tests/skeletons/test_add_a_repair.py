@@ -34,8 +34,8 @@ class EqualMeans(BaseEstimator):  # so that GridSearchCV finds its options
         codes, n_groups = rows.groups.codes, len(rows.groups.labels)
         totals = np.bincount(codes, rows.weights, n_groups)
         sums = np.bincount(codes, rows.weights * rows.y_pred, n_groups)
-        shifts = sums.sum() / totals.sum() - sums / np.where(totals > 0, totals, np.nan)
-        self.shifts_ = self.strength * np.nan_to_num(shifts)  # 0 for an absent group
+        excess = sums - totals * sums.sum() / totals.sum()  # 0 of an absent group
+        self.shifts_ = -self.strength * excess / np.where(totals > 0, totals, 1)
         return self
 
     # CHANGE: new scores in [0, 1], from scores and codes.

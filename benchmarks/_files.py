@@ -38,6 +38,6 @@ def download(url: str, filename: str) -> Path:
             raise ConnectionError(
                 f"{url} could not be downloaded ({error}). Save the file as {path}, "
                 "and run the command again."
-            ) from error
+            ) from None
         path.write_bytes(content)
     return path

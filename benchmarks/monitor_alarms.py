@@ -168,7 +168,7 @@ def exact_alarms(
 
 def check(stream: Stream, scores: Floats, values: Floats) -> None:
     """Compare disparities and alarms with those of a monitor, whose last are due."""
-    monitor = FairnessMonitor(stream.metric, at_most=stream.at_most)
+    monitor = FairnessMonitor(stream.metric, at_most=stream.at_most, min_group_size=1)
     for batch in scores:
         monitor.update(None, batch, sensitive_features=stream.groups)
     history = monitor.history_

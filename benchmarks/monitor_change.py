@@ -92,7 +92,7 @@ def check_threshold(metric: str, sizes: tuple[float, float], n_looks: int) -> No
     for n in (start, n_looks - start):
         groups = np.repeat([0, 1], [n * size for size in sizes])
         monitor.update(None, np.full(len(groups), 0.5), sensitive_features=groups)
-        found.append(monitor._compare_once(monitor.statistic_))
+        found.append(monitor._compare_once(monitor.table_))
         monitor = FairnessMonitor(functions[metric], min_group_size=1)
     for move, larger, smaller in ((rise, found[1], found[0]), (fall, *found)):
         for by, sign in ((move * 1.001, 1), (move * 0.999, -1)):

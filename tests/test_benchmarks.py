@@ -1,8 +1,10 @@
-"""Benchmarks use names that exist: none of them runs with the tests."""
+"""Benchmarks use names that exist; those that take a second run with the slow tests."""
 
 import ast
 import importlib
 import inspect
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -55,3 +57,20 @@ def test_what_a_benchmark_imports_and_passes_exists(file):
         if all(each.kind is not each.VAR_KEYWORD for each in parameters):
             passed = {each.arg for each in call.keywords} - {None}
             assert passed <= {each.name for each in parameters}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "case",
+    [
+        "repair.simulation(range(1))",
+        "monitor_alarms.first_alarms(monitor_alarms.Stream('mcdp', 0, 0, 2), 1, 20)",
+        "monitor_change.check_threshold('parity', (100, 100), 4)",
+    ],
+)
+def test_a_short_case_runs(case):
+    code = f"import {case.partition('.')[0]}; {case}"
+    command = [sys.executable, "-W", "error", "-c", code]
+    run = subprocess.run(command, cwd=FILES[0].parent, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert "MISSED" not in run.stdout

@@ -59,6 +59,7 @@ class Metric:
     n_classes: int | None = None  # of class labels that it reads; None for scores
     is_number: bool = True
     reads_y_true: bool = False
+    counts_decisions: bool = False  # the rows of one decision, as precision does
     tolerance: float = 0.0  # between results that differ by the order of sums only
     exempt: Mapping[str, str] = field(default_factory=dict)
     broken: Mapping[str, str] = field(default_factory=dict)
@@ -111,6 +112,17 @@ of_rates = partial(
     reads_y_true=True,
     tolerance=1e-14,
     exempt=OF_DENOMINATORS,
+)
+#: Rates among the rows of one decision, as precision is.
+of_decisions = partial(
+    of_rates,
+    counts_decisions=True,
+    exempt=OF_DENOMINATORS
+    | {
+        "test_metrics_of_errors_say_so": "exchangeable within predicted labels",
+        "test_groups_of_the_same_rows_have_no_disparity": "a group that lacks the "
+        "decision has no rate",
+    },
 )
 of_classes = partial(Metric, n_classes=3, reads_y_true=True)
 # The bandwidth search takes total weights as numbers of rows.
@@ -225,15 +237,7 @@ METRICS = {
     ),
     "true_positive_rate_difference": of_rates(true_positive_rate_difference),
     "false_positive_rate_difference": of_rates(false_positive_rate_difference),
-    "predictive_value_difference": of_rates(
-        predictive_value_difference,
-        exempt=OF_DENOMINATORS
-        | {
-            "test_metrics_of_errors_say_so": "exchangeable within predicted labels",
-            "test_groups_of_the_same_rows_have_no_disparity": "a group whose decisions "
-            "are all negative has no predictive value",
-        },
-    ),
+    "predictive_value_difference": of_decisions(predictive_value_difference),
     "impact_ratio_shortfall": Metric(
         impact_ratio_shortfall, n_classes=2, tolerance=1e-14
     ),
@@ -255,13 +259,17 @@ NUMBERS = {
     name.removeprefix("neg_"): getattr(skfair.metrics, name.removeprefix("neg_"))
     for name in get_fairness_scorer_names()
 }
-#: Every other metric with a scorer: a new one needs a line above only for promises that
-#: it does not make.
+#: Every other metric with a scorer: a new one needs a line above, such as `of_rates` or
+#: `of_decisions`, only for promises that it does not make.
 METRICS |= {
     name: Metric(
         function,
         n_classes=2 if function.metric.inputs[1] == "y_pred" else None,
-        reads_y_true=function.metric.exchangeable == "same true label",
+        reads_y_true=getattr(
+            function.metric,
+            "reads_y_true",
+            function.metric.exchangeable == "same true label",
+        ),
         tolerance=1e-14,
     )
     for name, function in NUMBERS.items()
@@ -851,7 +859,7 @@ def test_group_of_the_minimal_size_is_enough(metric):
     y_true, values, groups = draw_rows(metric)
     # Error rates need as many rows of each true label.
     cells = groups * 3 + y_true if metric.reads_y_true else groups
-    if metric.function is predictive_value_difference:
+    if metric.counts_decisions:
         cells = groups * 3 + values  # as many of each decision
     _, sizes = np.unique(cells, return_counts=True)
     least = encode_groups(groups, min_group_size=int(sizes.min()))
@@ -1159,7 +1167,11 @@ def test_metrics_of_errors_say_so(metric):
     """Groups are permuted within true labels if and only if these are compared."""
     compares = made(metric.function).exchangeable == "same true label"
     reads = metric.reads_y_true and "error_rate" not in str(metric.function)
-    assert compares == reads
+    assert compares == reads, (
+        'a rate among true labels needs exchangeable = "same true label"; a rate among '
+        'decisions leaves it at "all", needs a line with of_decisions above, and tells '
+        "users of within=y_pred"
+    )
 
 
 # --- tables that are not in memory, and rows in another order

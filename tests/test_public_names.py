@@ -165,11 +165,12 @@ def test_docstrings_give_every_parameter_its_type_and_default():
                 continue
             kind = found.get(parameter.name)
             if not kind:
-                wrong.append((place, parameter.name))
+                wrong.append(f"{parameter.name} of {place} is not in its docstring")
             stated = re.search(r"default=(.*)", kind or "")
             if stated and not stands_for(stated[1], parameter.default):
-                wrong.append((place, parameter.name, stated[1], parameter.default))
-    assert not wrong
+                default = f"{parameter.default!r}, and {stated[1]} in its docstring"
+                wrong.append(f"{parameter.name} of {place} has the default {default}")
+    assert not wrong, "\n".join(["", *wrong])
 
 
 if __name__ == "__main__":

@@ -50,7 +50,6 @@ def areas_at(scores: Floats) -> Callable[[Floats], Floats]:
 class ABCC(GapOfDistributions):
     """Largest area between two CDFs."""
 
-    name = "abcc"
     loose = False
     bounds_ranks = False
     choices = GapOfDistributions.choices | {"scale": get_args(AnyScale)}

@@ -73,7 +73,6 @@ class SortedRows:
 class ABROCA(MetricOfPairs):
     """Largest area between the ROC curves of groups."""
 
-    name = "abroca"
     inputs = ("y_true", "y_score")
     exchangeable = "same true label"
 

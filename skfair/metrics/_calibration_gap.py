@@ -136,7 +136,6 @@ def bound_curve_gap(cells: Rows, multigroup: Multigroup) -> tuple[float, float]:
 class CalibrationGap(MetricOfPairs):
     """Largest difference of the curves C of groups."""
 
-    name = "calibration_gap"
     inputs = ("y_true", "y_score")
     exchangeable = "similar scores"
     maximum = 2.0

@@ -54,7 +54,6 @@ def check_search(tol: Any, time_limit: Any, method: Any) -> tuple[float, float]:
 class DCP(Metric):
     """Least share of people who are treated differently, bounded from above."""
 
-    name = "dcp"
     exchangeable = "same true label"
 
     method: SearchMethod = "auto"

@@ -28,7 +28,6 @@ _MOST_SUMMED = 100_000
 class ExposureDifference(DifferenceOfMeans):
     """Difference of the mean exposures of groups in a ranking."""
 
-    name = "exposure_difference"
     inputs = ("y_true", "y_score")
     maximum = math.inf
     #: Scores are any numbers, of which the order counts.

@@ -57,7 +57,6 @@ from skfair.statistics._distributions import Distributions, gap_between
 class MADD(MetricOfScores):
     """Largest distance between two score histograms."""
 
-    name = "madd"
     maximum = 2.0
     bounded = True
     bounded_by_bins = True

@@ -206,7 +206,6 @@ class DistanceFromAverage(Metric):
 class MaxGap(DistanceFromAverage):
     """Largest distance of a group's rate from the average."""
 
-    name = "max_gap"
     bounded = True
 
     def summarise(self, groups: GroupGaps) -> float:
@@ -342,7 +341,6 @@ _CAPACITY_ROUNDING = 1e-12
 class CVaRFairness(DistanceFromAverage):
     """Mean gap of the groups that are furthest from the average."""
 
-    name = "cvar_fairness"
     bounded = True
 
     alpha: float = 0.9

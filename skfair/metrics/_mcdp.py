@@ -130,7 +130,6 @@ def _windows(scores: Floats, epsilon: float) -> tuple[Integers, Integers]:
 class MCDP(GapOfDistributions):
     """Largest gap between two CDFs that is sustained over a window of scores."""
 
-    name = "mcdp"
     loose = False
     choices = GapOfDistributions.choices | {"method": ("exact", "approximate")}
 

@@ -104,7 +104,7 @@ class Metric(ABC):
     the rows themselves, whose sums are asked for, or their score distributions.
     """
 
-    #: Name of the metric in messages, by default that of the class.
+    #: Name of the metric in messages: that of its function, by default of the class.
     name: ClassVar[str] = ""
     #: Function that users call, where there is one.
     function: ClassVar[Callable[..., float] | None] = None
@@ -528,12 +528,13 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def evaluates(kind: type[Metric]) -> Callable[[Function], Function]:
-    """Register a function as the public name of a class of metrics.
+    """Register a function, whose name is that of a class of metrics.
 
     A report, a scorer's name and `functools.partial` take the function for the class.
     """
 
     def mark(function: Function) -> Function:
+        kind.name = function.__name__
         kind.function = staticmethod(function)
         function.metric = kind  # type: ignore[attr-defined]
         return function

@@ -166,7 +166,6 @@ class DifferenceOfMeans(DifferenceOfNumbers):
 class DemographicParity(DifferenceOfMeans):
     """Difference of mean scores, or of selection rates."""
 
-    name = "demographic_parity_difference"
     takes_classes = True
     bounded_by_bins = True
     choices = DifferenceOfMeans.choices | {"scale": ("probability", "real")}
@@ -402,7 +401,6 @@ def parity_outcomes(
 class EqualizedOdds(DifferenceOfNumbers):
     """Difference of P(prediction | true class)."""
 
-    name = "equalized_odds_difference"
     exchangeable = "same true label"
     bounded = True
 
@@ -637,7 +635,6 @@ def comparable_cells(statistic: Any) -> Bools:
 class MeanErrorDifference(DifferenceOfMeans):
     """Difference of the mean errors of predicted numbers."""
 
-    name = "mean_error_difference"
     maximum = math.inf
 
     @property
@@ -753,8 +750,6 @@ default=None
 
 class MeanAbsoluteErrorDifference(MeanErrorDifference):
     """Difference of the mean absolute errors of predicted numbers."""
-
-    name = "mean_absolute_error_difference"
 
     def error(self, differences: Floats) -> Floats:
         """Return the error of each row, given its predicted less its true value."""
@@ -884,6 +879,7 @@ class DifferenceOfRates(DifferenceOfMeans):
 method='band')
     """
 
+    rows_counted = "of rows that count"
     #: Whether the rate depends on true labels.
     reads_y_true: ClassVar[bool] = True
 
@@ -925,7 +921,6 @@ method='band')
 class TruePositiveRateDifference(DifferenceOfRates):
     """Difference of the rates of positive decisions among the truly positive."""
 
-    name = "true_positive_rate_difference"
     exchangeable = "same true label"
     rows_counted = "of truly positive rows"
 
@@ -1033,7 +1028,6 @@ default=None
 class FalsePositiveRateDifference(DifferenceOfRates):
     """Difference of the rates of positive decisions among the truly negative."""
 
-    name = "false_positive_rate_difference"
     exchangeable = "same true label"
     rows_counted = "of truly negative rows"
 
@@ -1136,7 +1130,6 @@ default=None
 class PredictiveValueDifference(DifferenceOfRates):
     """Difference of the shares of true positives among the positive decisions."""
 
-    name = "predictive_value_difference"
     rows_counted = "of rows with the positive decision"
 
     def outcomes(self, y_true: Bools, y_pred: Bools) -> tuple[Bools, Bools]:
@@ -1248,7 +1241,7 @@ default=None
 class ImpactRatioShortfall(DifferenceOfRates):
     """One minus the smallest ratio of selection rates."""
 
-    name = "impact_ratio_shortfall"
+    rows_counted = ""
     reads_y_true = False
     bounded = False
 

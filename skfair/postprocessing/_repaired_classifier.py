@@ -31,7 +31,6 @@ from skfair._rows import Rows
 from skfair._utils._arrays import Floats
 from skfair._utils._progress import Tasks, with_callbacks
 from skfair._utils._response import threshold_of
-from skfair._utils._validation import check_numbers
 from skfair.groups import Codes, Groups, Selector, encode_groups, resolve_groups
 from skfair.model_selection._folds import Split, assign_folds
 
@@ -73,8 +72,9 @@ class RepairedClassifier(
     repair : object
         It has a method ``fit(rows)``. `rows` have the attributes `y_pred`, the scores,
         `y_true`, 0 or 1, `weights`, and `groups`, whose `codes` are positions in its
-        `labels`. Called with scores and the codes of their groups, it returns new
-        scores in [0, 1]. It is copied before it is fitted.
+        `labels`; a fold may lack a group of few rows. Called with scores and the codes
+        of their groups, it returns new scores in [0, 1]. It is copied before it is
+        fitted.
     sensitive_features : str, int, list of str, list of int, or callable, default=None
         Column of X with the groups, several for their intersection, or a function of X
         that returns the groups. The keyword of `fit` and `predict` is used in its place
@@ -128,9 +128,11 @@ class RepairedClassifier(
     >>> from skfair.postprocessing import RepairedClassifier
     >>> class EqualMeans:
     ...     def fit(self, rows):
-    ...         codes = rows.groups.codes
-    ...         means = np.bincount(codes, rows.y_pred) / np.bincount(codes)
-    ...         self.shifts_ = rows.y_pred.mean() - means
+    ...         codes, n_groups = rows.groups.codes, len(rows.groups.labels)
+    ...         totals = np.bincount(codes, rows.weights, n_groups)
+    ...         sums = np.bincount(codes, rows.weights * rows.y_pred, n_groups)
+    ...         excess = sums - totals * sums.sum() / totals.sum()
+    ...         self.shifts_ = -excess / np.where(totals > 0, totals, 1)
     ...         return self
     ...     def __call__(self, scores, groups):
     ...         return (scores + self.shifts_[groups]).clip(0, 1)
@@ -345,5 +347,13 @@ def _repair(repair: Repair, scores: Floats, groups: Groups) -> Floats:
             f"repair returns an array of shape {changed.shape} for {known.sum()} "
             "scores, expected one score for each."
         )
-    repaired[known] = np.clip(check_numbers(changed, "repair"), 0, 1)
+    if not np.isfinite(changed).all():
+        row = int(np.isfinite(changed).argmin())
+        label = groups.labels[groups.codes[known][row]]
+        raise ValueError(
+            f"repair must return finite scores, got {changed[row]} for a row of the "
+            f"group {label!r}. The rows that it learns from may lack a group of few "
+            "rows: all groups are in `rows.groups.labels`."
+        )
+    repaired[known] = np.clip(changed, 0, 1)
     return repaired

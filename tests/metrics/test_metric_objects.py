@@ -189,6 +189,20 @@ def test_options_are_compared_printed_and_pickled():
         PowerMeanGap(powr=3)
 
 
+def test_a_message_says_that_rows_that_count_are_missing():
+    class Named(FalseDiscoveryRateDifference):
+        rows_counted = "of people who are hired"
+
+    rows = {"sensitive_features": ["F", "F", "M", "M"]}
+    for metric, which in (
+        (FalseDiscoveryRateDifference(), "rows that count"),
+        (Named(), "people who are hired"),
+    ):
+        match = f", of {which}, is undefined .* 'F' has 0 rows"
+        with pytest.warns(UndefinedMetricWarning, match=match):
+            assert np.isnan(metric([0, 1, 0, 1], [0, 0, 1, 1], **rows))
+
+
 # --- the arguments are read once
 
 

@@ -148,6 +148,6 @@ def test_bad_input(people):
         model.predict(X)
     with pytest.raises(ValueError, match="'X'"):
         model.predict(X, sensitive_features=np.full(len(y), "X"))
-    model.repair_.shifts_ = np.full(2, np.nan)
-    with pytest.raises(ValueError, match="repair"):
+    model.repair_.shifts_ = np.array([0, np.nan])
+    with pytest.raises(ValueError, match=r"repair must return .* of the group 'M'"):
         model.predict(X, sensitive_features=sex)

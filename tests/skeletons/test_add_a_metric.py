@@ -25,6 +25,10 @@ from skfair.metrics import (
 class FalseDiscoveryRateDifference(DifferenceOfRates):
     """Largest difference between groups of the false discovery rate."""
 
+    # CHANGE: the rows that count, as messages say it. A rate among people of one true
+    # label also has `exchangeable = "same true label"`.
+    rows_counted = "of rows with the positive decision"
+
     # CHANGE: both arrays are True or False for each row. The first says which rows are
     # hits, the second which rows count.
     def outcomes(self, y_true, y_pred):
@@ -56,6 +60,7 @@ def test_value_by_definition(people):
     assert value == pytest.approx(by_definition(*people), abs=1e-12)
 
 
+# CHANGE: a few rows whose value you know.
 def test_a_value_by_hand():
     # Of two decisions each, none of "a" is false, and one of "b".
     y_true, groups = [1, 1, 0, 1], ["a", "a", "b", "b"]

@@ -22,7 +22,7 @@ from skfair.metrics import DCPResult, dcp, group_metrics
 from skfair.postprocessing import DecisionPostProcessor
 
 rng = np.random.default_rng(0)
-n_people = 12_000
+n_people = 20_000
 age = rng.choice(["young", "old"], n_people, p=[0.6, 0.4])
 old = age == "old"
 need = rng.normal(np.where(old, 0.6, 0.0))

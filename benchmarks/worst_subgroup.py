@@ -103,7 +103,8 @@ def binned(people: pd.DataFrame) -> pd.DataFrame:
     texts = [f"age < {edges[0]}"]
     texts += [f"{a} <= age < {b}" for a, b in pairwise(edges)]
     texts += [f"age >= {edges[-1]}"]
-    return people.assign(age=np.array(texts)[np.searchsorted(edges, people["age"], "right")])
+    at = np.searchsorted(edges, people["age"], "right")
+    return people.assign(age=np.array(texts)[at])
 
 
 def main() -> None:

@@ -100,10 +100,11 @@ def shrinkage(n_seeds: int) -> None:
 def binned(people: pd.DataFrame) -> pd.DataFrame:
     """Return the people with the texts of bins for their ages."""
     edges = AGES["age"]
-    texts = [f"age <= {edges[0]}"]
-    texts += [f"{a} < age <= {b}" for a, b in pairwise(edges)]
-    texts += [f"age > {edges[-1]}"]
-    return people.assign(age=np.array(texts)[np.searchsorted(edges, people["age"])])
+    texts = [f"age < {edges[0]}"]
+    texts += [f"{a} <= age < {b}" for a, b in pairwise(edges)]
+    texts += [f"age >= {edges[-1]}"]
+    at = np.searchsorted(edges, people["age"], "right")
+    return people.assign(age=np.array(texts)[at])
 
 
 def main() -> None:

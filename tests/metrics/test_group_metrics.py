@@ -596,3 +596,33 @@ def test_counts_in_another_order_are_warned_of():
             counts=counts,
             confidence_level=None,
         )
+
+
+def test_small_groups_are_told_once_a_call_with_advice():
+    rng = np.random.default_rng(0)
+    y_true, y_pred = rng.integers(0, 2, (2, 100))
+    groups = encode_groups(np.repeat(["a", "b"], [90, 10]), min_group_size=20)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = group_metrics(
+            ["accuracy", "selection_rate", "f1_score"],
+            y_true,
+            y_pred,
+            sensitive_features=groups,
+            n_resamples=2,
+        )
+    assert result.difference()["value"].isna().all()
+    (warning,) = caught
+    text = str(warning.message)
+    assert text.startswith("accuracy, selection_rate and f1_score of some groups")
+    assert "at least 20 rows, but 'b' has 10 rows. skfair.groups" in text
+    assert "rare='merge'" in text
+    assert "rare='drop'" in text
+
+
+@pytest.mark.parametrize("metric", ["auc", sklearn.metrics.auc])
+def test_the_area_under_any_points_is_no_metric(metric):
+    with pytest.raises(ValueError, match="got 'auc'.* Is 'roc_auc' meant?"):
+        group_metrics(
+            [metric], [0, 1] * 10, y_score=[0.3] * 20, sensitive_features=[*"aabb"] * 5
+        )

@@ -680,7 +680,7 @@ default=None
         if reason := why_undefined(
             part.labels, _sizes_of(part, of_stratum), part.min_group_size
         ):
-            _warn_of_undefined([measure.name for measure in measures], reason, part)
+            _warn_of_undefined([measure.name for measure in measures], reason)
         if level is not None and others:
             draw = _resamples(others, of_stratum, part, generator)
             evaluate = delayed(partial(_evaluate_resample, others))
@@ -1105,10 +1105,10 @@ def _warn_of_groups(
         names = listed([repr(groups.labels[i]) for i in undefined])
         reason = f"it has no finite value for {names}"
     if reason is not None:
-        _warn_of_undefined([name], reason, groups)
+        _warn_of_undefined([name], reason)
 
 
-def _warn_of_undefined(names: list[str], reason: str, groups: Groups) -> None:
+def _warn_of_undefined(names: list[str], reason: str) -> None:
     """Warn that metrics have no difference and ratio, and what to do about it."""
     whose = "its" if len(names) == 1 else "their"
     advice = f".{ADVICE}" if reason.startswith("each group needs") else "."

@@ -281,8 +281,9 @@ def _attained(sample: ReportSample, located: Located) -> Summary:
 def _score_of_rank(sample: ReportSample, rank: float) -> float | None:
     """Return the largest score whose rank is at most a rank, unless it is unknown."""
     audit, scores = sample.audit, sample.model.y_score
-    unknown = scores is None or audit.blur[1] > 0  # bins of moved scores
-    if audit.options.scale != "rank" or unknown or math.isnan(rank):
+    if audit.options.scale != "rank" or scores is None or math.isnan(rank):
+        return None
+    if audit.blur[1] > 0:  # in bins, scores were moved to [0, 1]
         return None
     grouped, mass = sample.groups.codes >= 0, audit.rows.mass
     scores = scores[grouped]

@@ -252,8 +252,8 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "and “White”.",
     ),
     "groups counted": (
-        "Of {of} groups, {n} {verb} significantly from everyone.",
-        "Of 12 groups, 2 differ significantly from everyone.",
+        "Of {of} groups, {n} {verb} significantly from everyone: {groups}.",
+        "Of 12 groups, 2 differ significantly from everyone: “7” (40) and “11” (13).",
     ),
     "groups differ": (
         "Statistically significant, each beside everyone: {groups}.",

@@ -483,7 +483,7 @@ def _point(
     if state == "weak evidence":
         texts.append(say("signs", signs="; ".join(_signs(measure, result))))
     if state == "significant" and measure["n_groups"] > 2 and measure["pairs"]:
-        texts.append(_count_pairs(measure))
+        texts.append(_count_pairs(attribute, measure))
     return named | {"text": " ".join(texts)}
 
 
@@ -553,13 +553,20 @@ def _pair_text(pair: Summary) -> str:
     return f"{quote(first)} and {other}"
 
 
-def _count_pairs(measure: Summary) -> str:
+def _count_pairs(attribute: Summary, measure: Summary) -> str:
     """Say how many groups, or pairs of groups, differ significantly."""
     pairs, n_groups = measure["pairs"], measure["n_groups"]
     n = len({tuple(pair["pair"]) for pair in pairs})
     if pairs[0]["pair"][1] is None:
         verb = "differs" if n == 1 else "differ"
-        return say("groups counted", of=n_groups, n=n, verb=verb)
+        differ = {pair["pair"][0] for pair in pairs}
+        named = [
+            name_with_size(group["label"], group["n"])
+            for group in attribute["groups"]
+            if group["label"] in differ
+        ]
+        groups = listed(named)
+        return say("groups counted", of=n_groups, n=n, verb=verb, groups=groups)
     if n == 1:
         return say("pair differs", pair=_pair_text(pairs[0]))
     return say(

@@ -384,4 +384,5 @@ def test_the_one_group_that_differs_is_one(make_report):
         None, y_pred=y_pred, pos_label=1, sensitive_features={"g": groups}
     )
     (point,) = report.summary["verdict"]["points"]
-    assert "Of 12 groups, 1 differs significantly from everyone." in point["text"]
+    expected = "Of 12 groups, 1 differs significantly from everyone: “g00” (40)."
+    assert expected in point["text"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from collections import Counter
@@ -1013,12 +1014,35 @@ def rows_by_code(
 
 
 def sort_labels(labels: Iterable[Hashable]) -> list[Any]:
-    """Sort labels, those of types that do not compare by type and text."""
+    """Sort labels, those of types that do not compare by type and text.
+
+    Texts of ranges, such as those of `bins`, are sorted by the numbers in them.
+    """
     labels = list(labels)
+    texts = [label for label in labels if isinstance(label, str)]
+    are_ranges = len(texts) == len(labels) and all(map(_RANGE.fullmatch, texts))
+    if are_ranges and not all(map(str.isdecimal, texts)):
+        return sorted(texts, key=_ends_of_range)
     try:
         return sorted(labels)
     except TypeError:
         return sorted(labels, key=_type_and_text)
+
+
+#: Text of a range: "under 26", "26 to under 40", "40 and over", "[26, 40)", "26-39".
+_RANGE = re.compile(
+    r"(?:under |<)?\d+(?:\.\d+)?(?: and over|\+)?"
+    r"|\d+(?:\.\d+)?(?: to | to under |-)\d+(?:\.\d+)?"
+    r"|[\[(](?:-inf|\d+(?:\.\d+)?), (?:inf|\d+(?:\.\d+)?)[\])]"
+)
+
+
+def _ends_of_range(label: str) -> tuple[float, float, str]:
+    """Return a sort key for a range: its least number, and its largest."""
+    ends = [float(end) for end in re.findall(r"inf|\d+(?:\.\d+)?", label)]
+    if label.startswith(("under", "<", "[-", "(-")):
+        ends.insert(0, -math.inf)
+    return ends[0], ends[-1], label
 
 
 def _type_and_text(label: Any) -> tuple[str, str]:

@@ -243,9 +243,47 @@ def test_a_column_that_may_name_people_is_told(audit, visits):
     note = "column 'patient' repeats: 200 rows have 100 values of it."
     assert code == 0
     assert f"note: {note}" in said.err
-    assert "--cluster patient permutes and counts people, not rows." in said.err
+    assert "--cluster patient permutes and counts people, not rows; oth" in said.err
     assert note[1:] in " ".join(json.loads(page)["settings"]["notes"])
     assert said.err.count("repeats") == 1
+
+
+@pytest.mark.parametrize("name", ["patient_id", "patient", "Patient ID"])
+@pytest.mark.parametrize("n_each", [2, 10])
+def test_people_who_repeat_are_told_beside_the_verdict(audit, name, n_each):
+    rng = np.random.default_rng(n_each)
+    person = np.repeat(np.arange(60), n_each)
+    visits = pd.DataFrame(
+        {
+            name: person,
+            "sex": rng.choice(["F", "M"], 60)[person],
+            "age": rng.choice(["old", "young"], len(person)),  # changes within people
+            "p": rng.random(60)[person],
+        }
+    )
+    visits.loc[0, name] = None
+    visits.to_csv("visits.csv", index=False)
+    command = "visits.csv --y-score p --threshold 0.5 --sensitive sex,age"
+    code, page, _ = audit(f"{command} --out out.html --format md")
+    assert code == 0
+    note = f"Column '{name}' repeats: ".replace("_", "\\_")
+    assert note in page.partition("**Who is predicted")[0]
+    assert "- Rows are taken to be independent: where people have several" in page
+    page = audit(f"{command} --out out.html")[1]
+    assert page.index("repeats: ") < page.index("Who is predicted")
+
+
+def test_people_of_several_groups_are_counted_with_a_way_out(audit, visits):
+    visits.loc[[1, 3, 5], "sex"] = "other"
+    visits.to_csv("visits.csv", index=False)
+    code, _, said = audit(f"{VISITS} --cluster patient")
+    assert code == 2
+    assert "of 'p0', and several of 3 of 100 people. Leave it out, or take" in said.err
+    made = "table['sex'] = table.groupby('patient')['sex'].transform('first')"
+    assert made in said.err
+    visits["sex"] = visits.groupby("patient")["sex"].transform("first")
+    visits.to_csv("visits.csv", index=False)
+    assert audit(f"{VISITS} --cluster patient")[0] == 0
 
 
 @pytest.mark.parametrize(
@@ -253,7 +291,7 @@ def test_a_column_that_may_name_people_is_told(audit, visits):
     [
         ("--cluster patien", "has no column 'patien'. Is 'patient' meant?"),
         ("--cluster patient --count w", "--cluster must be left out with --count"),
-        ("--cluster code", "sensitive_features 'sex' must be the same in all rows of"),
+        ("--cluster code", "column 'sex' must be the same in all rows of a person"),
         ("--cluster gap", "column 'gap' has 1 missing value, the first in row 4 of"),
     ],
 )
@@ -333,6 +371,19 @@ def test_odd_values_are_told(audit, table):
     made = f"{LABELS_TO_JSON} --sensitive code --na-values N/A --missing-groups group"
     groups = json.loads(audit(made)[1])["attributes"][1]
     assert [group["label"] for group in groups["aside"]] == ["(missing)"]
+
+
+def test_spellings_are_told_with_how_to_replace_them(audit, table):
+    table["sex"] = np.tile(["F", "F", "f", "Female", "M"], 40)
+    table["race"] = np.tile(["B", "Black", "Brown", "W", "W"], 40)
+    table["size"] = np.tile(["1", "10", "2", "2", "3"], 40)
+    table.to_csv("table.csv", index=False)
+    said = audit(LABELS_TO_JSON.replace("sex", "sex,race,size"))[2].err
+    assert "column 'sex' has 'Female' (40) beside 'F' (80) and 'f' (40) beside" in said
+    replaced = re.search(r"table\['sex'\]\.replace\((.*?)\)", said)[1]
+    assert replaced == "{'Female': 'F', 'f': 'F'}"
+    assert "column 'race'" not in said  # B begins two labels
+    assert "column 'size'" not in said
 
 
 # --- labels

@@ -888,3 +888,26 @@ def test_numbers_that_differ_do_not_look_alike(numbers):
 
 def test_text_that_differs_does_not_look_alike():
     encode_groups(["a", "A", "a b", "ab", "1.5", "1", "01", "\u00b2", "2"])
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ["under 6", "6 to under 26", "26 to under 40", "40 and over"],
+        ["(-inf, 6.0)", "[6.0, 26.0)", "[26.0, inf)"],
+        ["<6", "6-25", "26-39", "40+"],
+        ["10", "2", "6"],  # numbers alone are text
+        ["26-39", "6-25", "unknown"],
+    ],
+)
+def test_texts_of_ranges_are_in_the_order_of_their_numbers(labels):
+    assert encode_groups(labels[::-1]).labels == tuple(labels)
+    table = pd.DataFrame({"age": labels[::-1], "sex": "F"})
+    assert encode_groups(table).labels == tuple((label, "F") for label in labels)
+
+
+def test_ranges_keep_their_order_in_a_file_of_text():
+    ages = [3, 8, 30, 50]
+    groups = encode_groups(ages, bins=[6, 26, 40])
+    texts = [str(groups.labels[code]) for code in groups.codes]
+    assert encode_groups(texts).labels == groups.labels

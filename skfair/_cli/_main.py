@@ -25,6 +25,7 @@ from skfair._cli._faults import Faults, option_of
 from skfair._cli._options import add_options, check_output, read_date, read_limit
 from skfair._cli._read import input_record, read_rows
 from skfair._cli._values import (
+    check_clusters,
     check_missing,
     check_people,
     check_scores,
@@ -238,17 +239,20 @@ def _report(args: argparse.Namespace, faults: Faults) -> FairnessReport:
     check_people(rows, faults)
     if args.selected is not None:
         args.y_pred, args.selected = [args.selected], None
+        if args.y_true is None and args.pos_label in ([], ["1"]):
+            args.pos_label = ["selected"]
     values = [name for name, kind in kinds_of(args).items() if kind != "group"]
     labels = [name for name, kind in kinds_of(args).items() if kind == "label"]
     groups = [*dict.fromkeys(args.sensitive + args.control_features)]
     least = args.min_group_size
-    notes = [] if args.cluster or args.count else [*repeated(rows, groups)]
+    notes = [] if args.cluster or args.count else [*repeated(rows, args.sensitive)]
     notes += [*odd_values(rows, [*groups, *labels], least)]
     positive = read_labels(rows, labels, faults)
     check_weights(rows, faults)
     notes += faults.notes
     check_missing(rows, values, groups, faults)
     check_scores(rows, faults)
+    check_clusters(rows, groups, faults)
     faults.check()
     for text in notes:
         _warn(f"note: {text}")

@@ -159,10 +159,10 @@ class PandasRows:
         counts = self._people().groupby(self.frame[name].to_numpy()).sum()
         return counts.reindex(sort_labels(counts.index)).astype(int)
 
-    def split(self, selected: str) -> None:
+    def split(self, selected: str, names: tuple[str, str]) -> None:
         """Make two rows of each: of the people who are selected, and of the others."""
         chosen, people = self.frame[selected], self.frame[self.counted_by]
-        parts = (("1", chosen), ("0", people - chosen))
+        parts = zip(names, (chosen, people - chosen), strict=True)
         self.frame = pd.concat(
             [
                 self.frame.assign(**{selected: label, str(self.counted_by): n})

@@ -62,8 +62,8 @@ def check_scores(rows: Any, faults: Faults) -> None:
         if low < 0 or high > 1:
             faults.add(
                 f"column {name!r} must have probabilities, in [0, 1], got {low:g} to "
-                f"{high:g}; --scale rank takes scores of any unit, and percentages can "
-                "be divided by 100."
+                f"{high:g}; --scale rank takes scores of any unit{_decide_by(args)}, "
+                "and percentages can be divided by 100."
             )
             faults.mend(scale="rank")
     if args.threshold is not None and not 0 <= args.threshold <= 1:
@@ -72,6 +72,34 @@ def check_scores(rows: Any, faults: Faults) -> None:
             f"{args.threshold:g}; --scale rank takes scores of any unit."
         )
         faults.mend(scale="rank")
+
+
+def _decide_by(args: Any) -> str:
+    """Name the option without which scores alone are compared, and no decisions."""
+    if args.y_pred or args.threshold is not None:
+        return ""
+    return " (--threshold 60 compares decisions, too, if 60 is the score that passes)"
+
+
+def check_clusters(rows: Any, groups: Sequence[str], faults: Faults) -> None:
+    """Report people of several groups or strata, and how to give each of them one."""
+    person = faults.args.cluster
+    if person is None:
+        return
+    for name in groups:
+        by_person = rows.frame.groupby(person, sort=False)[name]
+        odd = by_person.nunique() > 1
+        if odd.any():
+            first = odd.index[odd.to_numpy().argmax()]
+            labels = by_person.get_group(first).dropna().unique()[:2]
+            faults.add(
+                f"column {name!r} must be the same in all rows of a person, got "
+                f"{labels[0]!r} and {labels[1]!r} of {first!r}, and several of "
+                f"{odd.sum():,} of {len(odd):,} people. Leave "
+                "it out, or take the first of each person: "
+                f"table[{name!r}] = table.groupby({person!r})[{name!r}]"
+                ".transform('first') of pandas."
+            )
 
 
 def check_people(rows: Any, faults: Faults) -> None:
@@ -103,7 +131,9 @@ def check_people(rows: Any, faults: Faults) -> None:
             f"{args.count!r}, got {few[odd].iloc[0]:g} of {many[odd].iloc[0]:g} in "
             f"{place}."
         )
-    rows.split(args.selected)
+    # Beside outcomes, whose labels are often 0 and 1, decisions have the same.
+    names = ("selected", "not selected") if args.y_true is None else ("1", "0")
+    rows.split(args.selected, names)
 
 
 def _ask_for_counts(rows: Any, faults: Faults) -> None:
@@ -139,9 +169,8 @@ def _are_counted(rows: Any, counts: Any, faults: Faults) -> bool:
         bound = None if len(counts[name]) < 3 else _bound_of(rows, name)
         if bound is not None:
             faults.add(
-                f"column {name!r} has whole numbers, none above that of column "
-                f"{bound!r}, as if it says how many of so many people are selected: "
-                f"--count {bound} --selected {name}."
+                f"column {name!r} seems to count people who are selected, of those in "
+                f"column {bound!r}: --count {bound} --selected {name} reads it so."
             )
             rest = [other for other in args.y_pred if other != name]
             faults.mend(y_pred=rest, pos_label=[], count=bound, selected=name)
@@ -327,12 +356,10 @@ def _some(labels: Collection[str]) -> str:
 def repeated(rows: Any, groups: Sequence[str]) -> Iterator[str]:
     """Say which columns may name people who have several rows, or have them twice."""
     if rows.others:
-        codes = (
-            rows.frame.groupby([*groups], sort=False, dropna=False).ngroup().to_numpy()
-        )
-        found = columns_of_people(rows.frame[rows.others], codes)
+        groups_of_rows = [rows.frame[name] for name in groups]
+        found = columns_of_people(rows.frame[rows.others], groups_of_rows)
         yield from tell_people(
-            found, len(codes), lambda name: f"--cluster {shlex.quote(name)}"
+            found, len(rows.frame), lambda name: f"--cluster {shlex.quote(name)}"
         )
     if rows.identifier is not None:
         column = rows.frame[rows.identifier].dropna()
@@ -348,7 +375,7 @@ def repeated(rows: Any, groups: Sequence[str]) -> Iterator[str]:
 def odd_values(rows: Any, names: Sequence[str], min_group_size: int) -> Iterator[str]:
     """Describe odd values in a table, one text for each column and kind."""
     for name in names:
-        counts = rows.counts(name)
+        counts = rows.counts(name).rename_axis(name)
         for find in _words, _look_alikes, _stand_ins:
             if text := find(counts):
                 yield f"column {name!r} has {text}."
@@ -369,21 +396,33 @@ def _words(counts: pd.Series[int]) -> str | None:
 
 
 def _look_alikes(counts: pd.Series[int]) -> str | None:
-    """Name the labels that differ in upper and lower case, spaces or zeros alone."""
+    """Name the labels that differ in upper and lower case, spaces or zeros alone.
+
+    So do an initial and the one longer label that begins with it, as F and Female.
+    """
     if len(counts) > _MANY_GROUPS:
         return None
-    common: dict[str, Any] = {}
-    pairs = []
+    looks = {label: str(look_of(label)).casefold() for label in counts.index}
+    words = {look for look in looks.values() if not re.search(r"\d", look)}
+    for short in {word for word in words if len(word) == 1 and word.isalpha()}:
+        longer = {word for word in words if word[0] == short} - {short}
+        if len(longer) == 1:
+            looks = {a: short if b in longer else b for a, b in looks.items()}
+    common: dict[str, str] = {}
+    spelled: dict[str, str] = {}
     for label in counts.sort_values(ascending=False, kind="stable").index:
-        other = common.setdefault(str(look_of(label)).casefold(), label)
+        other = common.setdefault(looks[label], label)
         if other is not label:
-            pairs.append((label, other))
-    if not pairs:
+            spelled[label] = other
+    if not spelled:
         return None
-    names = [f"{a!r} ({counts[a]:,}) beside {b!r} ({counts[b]:,})" for a, b in pairs]
+    names = [
+        f"{a!r} ({counts[a]:,}) beside {b!r} ({counts[b]:,})"
+        for a, b in spelled.items()
+    ]
     return (
-        f"{listed(names, 3)}, which look alike and count as different; write them "
-        "alike in the file (Series.replace of pandas)"
+        f"{listed(names, 4)}, which look alike and count as different; write them "
+        f"alike in the file: table[{counts.index.name!r}].replace({spelled}) of pandas"
     )
 
 

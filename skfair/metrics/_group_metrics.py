@@ -65,7 +65,7 @@ from skfair.metrics._resampling import (
     defined_values,
 )
 from skfair.metrics._scorer import _Scorer
-from skfair.metrics._undefined import why_undefined
+from skfair.metrics._undefined import ADVICE, why_undefined
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -207,6 +207,11 @@ def _find_metric(metric: Any, name: str | None = None) -> GroupMetric:
     options: dict[str, Any] = {}
     while isinstance(function, partial):
         function, options = function.func, {**function.keywords, **options}
+    if function is sklearn.metrics.auc:
+        raise ValueError(
+            "metrics must compare labels with predictions or scores, got 'auc', the "
+            "area under the points of any curve. Is 'roc_auc' meant?"
+        )
     return GroupMetric(
         name or _name_of(function),
         function,
@@ -673,6 +678,10 @@ default=None
     for label, part, rows in _rows_by_stratum(groups, strata):
         of_stratum = {name: column[rows] for name, column in columns.items()}
         draws: dict[str, Any] = {}
+        if reason := why_undefined(
+            part.labels, _sizes_of(part, of_stratum), part.min_group_size
+        ):
+            _warn_of_undefined([measure.name for measure in measures], reason)
         if level is not None and others:
             draw = _resamples(others, of_stratum, part, generator)
             evaluate = delayed(partial(_evaluate_resample, others))
@@ -849,7 +858,7 @@ def _measured(
         if ends_of is not None and not math.isnan(value):
             ends = ends_of(key, value)
         disparities[key] = (value, *ends)
-    _warn_of_groups(name, groups, values[0], sizes[1])
+    _warn_of_groups(name, groups, values[0], sizes)
     columns = dict(zip(("n", "n_counted"), sizes, strict=True))
     return columns | dict(zip(_NUMBERS, values, strict=True)), disparities
 
@@ -1115,22 +1124,37 @@ def _signed_gaps(key: _Disparity, values: Floats) -> Floats:
 
 
 def _warn_of_groups(
-    name: str, groups: Groups, values: Floats, counts: Integers
+    name: str, groups: Groups, values: Floats, sizes: tuple[Integers, Integers]
 ) -> None:
-    """Warn of groups for which a metric has no value, or that there is one group."""
-    reason = why_undefined(groups.labels, counts[:-1], groups.min_group_size)
+    """Warn of groups for which a metric has no value, though it has for others.
+
+    `sizes` are the people of each group, and those who count. Where all people of a
+    group are too few, or there is one group, all metrics lack it, with one warning.
+    """
+    least = groups.min_group_size
+    if why_undefined(groups.labels, sizes[0][:-1], least):
+        return
+    counts = sizes[1][:-1]
+    reason = why_undefined(groups.labels, counts, least)
     if reason is None:
-        check_groups_of_numbers(name, groups.labels, counts[:-1])
+        check_groups_of_numbers(name, groups.labels, counts)
     undefined = np.flatnonzero(np.isnan(values[:-1]))
     if reason is None and len(undefined):
         names = listed([repr(groups.labels[i]) for i in undefined])
         reason = f"it has no finite value for {names}"
     if reason is not None:
-        warn_user(
-            f"{name} of some groups, or its difference and ratio, are undefined and "
-            f"set to nan: {reason}.",
-            UndefinedMetricWarning,
-        )
+        _warn_of_undefined([name], reason)
+
+
+def _warn_of_undefined(names: list[str], reason: str) -> None:
+    """Warn that metrics have no difference and ratio, and what to do about it."""
+    whose = "its" if len(names) == 1 else "their"
+    advice = f".{ADVICE}" if reason.startswith("each group needs") else "."
+    warn_user(
+        f"{listed(names)} of some groups, or {whose} difference and ratio, are "
+        f"undefined and set to nan: {reason}{advice}",
+        UndefinedMetricWarning,
+    )
 
 
 def _rows_by_stratum(

@@ -597,9 +597,10 @@ default="metrics"
     ) -> str:
         """Write the report as Markdown, as for a model card.
 
-        It has the verdict, a table of the metrics and of the groups of each
-        attribute and model, impact ratios if the report has them, cautions, and what
-        such numbers cannot show; no pictures, definitions or settings.
+        It has notes on the data, the verdict, a table of the metrics, in words, too,
+        and of the groups of each attribute and model, impact ratios if the report has
+        them, cautions, the method in short, and what such numbers cannot show; no
+        pictures, definitions or settings.
 
         Parameters
         ----------

@@ -802,12 +802,8 @@ def _read_rows(
     )
     if not people:
         return audit
-    by = [*columns["sensitive_features"], *columns.get("control_features", [])]
-    by_group = rows.groupby(
-        [*dict.fromkeys(by)], sort=False, dropna=False, observed=True
-    )
-    codes = by_group.ngroup()
-    found = columns_of_people(rows[people], codes.to_numpy())
+    by = columns["sensitive_features"]
+    found = columns_of_people(rows[people], [rows[name] for name in by])
     notes = tell_people(found, len(rows), "clusters={!r}".format)
     return replace(audit, notes=tuple(notes))
 

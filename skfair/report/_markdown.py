@@ -10,6 +10,7 @@ from typing import Any
 
 from skfair._utils._text import counted, interval, plain, whole
 from skfair.report._metrics import MEASURES, amount, amounts
+from skfair.report._words import methods
 
 Summary = dict[str, Any]
 
@@ -21,6 +22,7 @@ OF_GROUPS = {
     "n_people": "People",
     "selection_rate": "Selected",
     "interval": "Interval",
+    "differs": "Differs from the rest",
     "base_rate": "Truly positive",
     "true_positive_rate": "Selected of the truly positive",
     "false_positive_rate": "Selected of the others",
@@ -92,9 +94,14 @@ def sections(summary: Summary) -> Iterator[Section]:
             tests = OF_TESTS if tested else {}
             if not any(measure["tested"] for measure in measures):
                 tests = {k: heading for k, heading in tests.items() if k != "tested"}
-            yield 2, title, _metrics(measures, OF_METRICS | tests)
+            words = [f"{one['title']}: {one['sentence']}" for one in measures]
+            lines = [*_metrics(measures, OF_METRICS | tests), "", "In words:", ""]
+            yield 2, title, [*lines, *_bullets(map(plain, words))]
             if result["groups"]:
-                rows = [{**row, "interval": _ends(row)} for row in result["groups"]]
+                rows = [
+                    {**row, "interval": _ends(row), "differs": _differs(row)}
+                    for row in result["groups"]
+                ]
                 yield 3, f"Groups: {title}", _table_of_groups(rows, OF_GROUPS)
             for table in result.get("impact_ratios") or ():
                 lines = [plain(table["sentence"]), ""]
@@ -105,8 +112,8 @@ def sections(summary: Summary) -> Iterator[Section]:
                 lines += _metrics(result["strata"]["rows"], OF_STRATA)
                 yield 3, f"Within strata: {title}", lines
     for heading, texts in {
-        "Notes on the data": summary["settings"]["notes"],
         "Read with care": summary["cautions"],
+        "Method": [*methods(summary)],
         "What this report cannot show": summary["verdict"]["cannot"],
     }.items():
         if texts:
@@ -139,6 +146,8 @@ def _head(summary: Summary, record: Mapping[str, str]) -> list[str]:
     seed = summary["settings"]["random_state"]
     made = f"skfair {summary['versions']['skfair']}, seed {seed}"
     lines += [f"- Made with: {plain(made)}", ""]
+    if notes := summary["settings"]["notes"]:
+        lines += ["**Notes on the data**", "", *_bullets(map(plain, notes)), ""]
     verdict, several = summary["verdict"], len(summary["models"]) > 1
     for lead in verdict["leads"]:
         changes = [plain(change["text"]) for change in lead["changes"]]
@@ -158,7 +167,8 @@ def _head(summary: Summary, record: Mapping[str, str]) -> list[str]:
                 and point["question"] == answer["question"]
             ]
             lines += [*_bullets(points), ""]
-        lines += [f"{name}{plain(text)}\n" for text in lead["further"]]
+        for text in lead["further"]:
+            lines += [f"{name}{plain(text)}", ""]
     return lines[:-1] if lines[-1] == "" else lines
 
 
@@ -172,6 +182,13 @@ def _ends(row: Summary) -> str | None:
     if row.get("lower") is None:
         return None
     return interval(row["lower"], row["upper"])
+
+
+def _differs(row: Summary) -> str | None:
+    """Write whether the selection rate of a group differs, where it is tested."""
+    if row.get("differs") is None:
+        return None
+    return "yes" if row["differs"] else "no evidence"
 
 
 def _metrics(rows: list[Summary], headings: Mapping[str, str]) -> list[str]:

@@ -30,7 +30,7 @@ from skfair.report._metrics import (
     signed,
 )
 from skfair.report._pictures import cdf_picture, group_gap_picture
-from skfair.report._words import advice, is_missing, noun_of
+from skfair.report._words import advice, is_missing, noun_of, tell_independence
 
 if TYPE_CHECKING:
     import jinja2
@@ -99,6 +99,7 @@ def render(summary: Summary, record: Mapping[str, Any]) -> str:
                 for question in questions_of(settings)
             ],
             advice=[*advice(summary)],
+            independent=tell_independence(settings),
             numbers=settings["scale"] == "real",
             decides=settings["decides"],
             performances=[

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -27,11 +27,21 @@ _FEWEST = 10
 _AGREEMENT = 0.95
 
 
-def columns_of_people(table: pd.DataFrame, groups: Integers) -> dict[str, int]:
-    """Find the columns whose values may be people with several rows of one group each.
+def columns_of_people(table: pd.DataFrame, attributes: Iterable[Any]) -> dict[str, int]:
+    """Find the columns whose values may be people with several rows.
 
-    Their names are returned with the number of values.
+    All rows of a person are of one group of some attribute; others, such as age, may
+    change. Their names are returned with the number of values.
     """
+    found: dict[str, int] = {}
+    for attribute in attributes:
+        codes = np.asarray(pd.factorize(attribute, use_na_sentinel=False)[0])
+        found |= _repeating_within(table, codes)
+    return {name: found[name] for name in map(str, table.columns) if name in found}
+
+
+def _repeating_within(table: pd.DataFrame, groups: Integers) -> dict[str, int]:
+    """Find the columns that repeat within the groups of one attribute."""
     shares = np.bincount(groups) / max(len(groups), 1)
     chance, found = float(shares @ shares), {}
     for name in map(str, table.columns):
@@ -49,8 +59,9 @@ def _agreement(column: Any, groups: Integers) -> tuple[int, float]:
     Both are 0 where too few values repeat, and of fractions, which name nobody.
     """
     codes, values = pd.factorize(column)
+    codes, groups = codes[codes >= 0], groups[codes >= 0]
     n_repeated = len(codes) - len(values)
-    if n_repeated < _FEWEST or codes.min() < 0 or _are_fractions(values):
+    if n_repeated < _FEWEST or _are_fractions(values):
         return 0, 0.0
     first = np.unique(codes, return_index=True)[1]
     n_agree = np.count_nonzero(groups == groups[first][codes]) - len(values)
@@ -70,6 +81,7 @@ def tell_people(
     return [
         f"column {name!r} repeats: {whole(n_rows)} rows have {whole(n)} values of it. "
         f"If these are people who have several rows, {option(name)} permutes and "
-        "counts people, not rows."
+        "counts people, not rows; otherwise p-values are too small, and the verdict "
+        "may be wrong."
         for name, n in found.items()
     ]

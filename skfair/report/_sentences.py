@@ -113,10 +113,10 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "percentage points apart, the most at any threshold",
     ),
     "mcdp of ranks": (
-        "{more} of {high} and {less} of {low} have a rank above {score}: {value} "
-        "percentage points apart, the most at any threshold",
-        "59.6% of “Male” and 23.8% of “Female” have a rank above 0.500: 35.9 "
-        "percentage points apart, the most at any threshold",
+        "{more} of {high} and {less} of {low} have a rank above {score}{of_score}: "
+        "{value} percentage points apart, the most at any threshold",
+        "59.6% of “Male” and 23.8% of “Female” have a rank above 0.500 (a score above "
+        "612): 35.9 percentage points apart, the most at any threshold",
     ),
     "mcdp of numbers": (
         "{more} of {high} and {less} of {low} have a prediction above {score}: {value} "
@@ -247,16 +247,23 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "statistically significant.",
     ),
     "pairs counted": (
-        "Of {of} pairs of groups, {n} differ significantly.",
-        "Of 10 pairs of groups, 6 differ significantly.",
+        "Of {of} pairs of groups, {n} differ significantly: {pairs}.",
+        "Of 10 pairs of groups, 2 differ significantly: “Black” and “White”; “Other” "
+        "and “White”.",
     ),
     "groups counted": (
-        "Of {of} groups, {n} differ significantly from everyone.",
-        "Of 12 groups, 2 differ significantly from everyone.",
+        "Of {of} groups, {n} {verb} significantly from everyone: {groups}.",
+        "Of 12 groups, 2 differ significantly from everyone: “7” (40) and “11” (13).",
     ),
     "groups differ": (
         "Statistically significant, each beside everyone: {groups}.",
         "Statistically significant, each beside everyone: “7” and “11”.",
+    ),
+    "further apart": (
+        "{pair} are further apart{cell}, by {gap}, but chance alone gives them larger "
+        "gaps.",
+        "“Asian” and “Black” are further apart, by 16.0 points, but chance alone gives "
+        "them larger gaps.",
     ),
     "signs": (
         "Signs of a difference: {signs}.",
@@ -354,6 +361,12 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "interval {low} to {high}).",
         "Accuracy was 0.850 and is 0.851; the change may be chance (95% interval "
         "-0.002 to 0.004).",
+    ),
+    "changes are bounded": (
+        "Intervals of changes of disparities are conservative: they hold whichever "
+        "groups differ most, and a change may be real where they contain 0.",
+        "Intervals of changes of disparities are conservative: they hold whichever "
+        "groups differ most, and a change may be real where they contain 0.",
     ),
     "changed": (
         "What changed from {first} to {model}",
@@ -471,6 +484,42 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "those of rows.",
         "The 1,200 rows are those of 60 people: people, not rows, were shuffled for "
         "p-values and counted for intervals. Values are those of rows.",
+    ),
+    "independent rows": (
+        "Rows are taken to be independent: where people have several, p-values are too "
+        "small and intervals too narrow.",
+        "Rows are taken to be independent: where people have several, p-values are too "
+        "small and intervals too narrow.",
+    ),
+    "independent people": (
+        "People are taken to be independent; the rows of one count together, as if "
+        "they were alike.",
+        "People are taken to be independent; the rows of one count together, as if "
+        "they were alike.",
+    ),
+    "intervals": (
+        "Intervals hold at {level:g}% confidence, one metric at a time, for all pairs "
+        "of groups at once.",
+        "Intervals hold at 95% confidence, one metric at a time, for all pairs of "
+        "groups at once.",
+    ),
+    "permutations": (
+        "“By chance” is the mean of a metric when groups are assigned to {units} at "
+        "random, {n} times, and the p-value the share of these values, and the one "
+        "found, that are at least as large; of several pairs it is that of the pair "
+        "that decides.",
+        "“By chance” is the mean of a metric when groups are assigned to rows at "
+        "random, 199 times, and the p-value the share of these values, and the one "
+        "found, that are at least as large; of several pairs it is that of the pair "
+        "that decides.",
+    ),
+    "differs from the rest": (
+        "“Differs from the rest” is an exact test of the selection rate of each group "
+        "against all other rows: of the groups said to differ, at most 5% are expected "
+        "to be false findings.",
+        "“Differs from the rest” is an exact test of the selection rate of each group "
+        "against all other rows: of the groups said to differ, at most 5% are expected "
+        "to be false findings.",
     ),
     "no tests": (
         "No test was made, so that intervals alone say how much may be noise.",

@@ -48,6 +48,7 @@ from skfair.report._numbers import (
     values_within_strata,
 )
 from skfair.report._words import add_sentences
+from skfair.statistics._distributions import mid_ranks
 
 Summary = dict[str, Any]
 
@@ -166,7 +167,7 @@ def decided_by(model: ReportModel, scale: str) -> str:
     if not model.decides:
         return ""
     if model.threshold is None:
-        return "as predicted"
+        return "as given"
     what = "rank" if scale == "rank" else "score"
     return f"{what} of at least {model.threshold:g}"
 
@@ -259,21 +260,36 @@ def _summary_of_metric(
         **drawn,
         "searched": sample.baseline[1] if of_dcp else None,
         "beside_first": None,
-        "attained": _attained(located) | {"n_tail": n_tail},
+        "attained": _attained(sample, located) | {"n_tail": n_tail},
         "decided": _decided(sample, measure.key, located, drawn["pairs"]),
         "left_out": _few_of_labels(sample) if of_odds else [],
     }
 
 
-def _attained(located: Located) -> Summary:
+def _attained(sample: ReportSample, located: Located) -> Summary:
     """Say between which groups a value lies, and where."""
     return {
         "pair": list(located.pair),
         "figures": [*map(nan_to_none, located.figures)],
         "score": nan_to_none(located.score),
+        "score_of_rank": _score_of_rank(sample, located.score),
         "classes": list(located.cell or (0, 0)),
         "sizes": [nan_to_none(size) or 0.0 for size in located.sizes],
     }
+
+
+def _score_of_rank(sample: ReportSample, rank: float) -> float | None:
+    """Return the largest score whose rank is at most a rank, unless it is unknown."""
+    audit, scores = sample.audit, sample.model.y_score
+    if audit.options.scale != "rank" or scores is None or math.isnan(rank):
+        return None
+    if audit.blur[1] > 0:  # in bins, scores were moved to [0, 1]
+        return None
+    grouped, mass = sample.groups.codes >= 0, audit.rows.mass
+    scores = scores[grouped]
+    ranks = mid_ranks(scores, None if mass is None else mass[grouped])
+    below = scores[ranks <= rank + 1e-12]
+    return float(below.max()) if len(below) else None
 
 
 def _decided(
@@ -291,7 +307,11 @@ def _decided(
     if not math.isclose(found.value, pairs[0]["gap"], abs_tol=1e-9):
         return None
     ends = {"lower": lower, "upper": upper}
-    return {"value": found.value, **ends, "attained": _attained(found) | {"n_tail": 0}}
+    return {
+        "value": found.value,
+        **ends,
+        "attained": _attained(sample, found) | {"n_tail": 0},
+    }
 
 
 def _few_of_labels(sample: ReportSample) -> list[Summary]:

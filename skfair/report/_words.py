@@ -42,6 +42,8 @@ Summary = dict[str, Any]
 STATES = "significant", "weak evidence", "no evidence", "not tested", "not computable"
 #: Rates of groups smaller than this are uncertain by ten points and more.
 _SMALL = 100
+#: No more pairs of groups are named in a sentence: those of five groups.
+_MOST_PAIRS = 10
 _CANNOT_SHOW = (
     "Whether a difference is justified. Groups may differ in what the decision is "
     "rightly based on, and equal numbers may be unjust.",
@@ -202,10 +204,12 @@ def _signs(measure: Summary, result: Summary) -> list[str]:
 def _lead(summary: Summary, model: int, limits: Sequence[Summary]) -> Summary:
     """Describe the findings about one model, and changes from the first."""
     lead: Summary = {"model": summary["models"][model]["name"], "answers": []}
-    nothing = _nothing_to_compare(summary, model)
+    nothing, settings = _nothing_to_compare(summary, model), summary["settings"]
     if not summary["models"][model]["alike"]:
         lead["answers"] = [*_answers(summary, model)]
         further = [*_calibration(summary, model), *_describe_limit(summary, model)]
+        if settings["scale"] == "rank" and not settings["decides"]:
+            further.append(say("no decisions"))
         further += [one["text"] for one in limits if one["position"] == model]
     else:
         further = []
@@ -288,6 +292,15 @@ def _changes(summary: Summary, model: int) -> Iterator[Summary]:
             else:
                 text = _change("change", beside, after, write, what, name, level, unit)
             yield {"question": question, "text": text}
+    open_ones = [
+        measure
+        for attribute in summary["attributes"]
+        for measure, _ in states(attribute["results"][model], settings)
+        if measure and (beside := measure["beside_first"])
+        if beside["lower"] <= 0 <= beside["upper"]
+    ]
+    if open_ones:
+        yield {"question": "intervals", "text": say("changes are bounded")}
 
 
 #: Performances of models, as sentences call them.
@@ -465,11 +478,31 @@ def _point(
         return named | {"text": _exclude_missing(measure)}
     finding = describe(summary, attribute, shown)
     texts = [_add_interval(finding, shown, settings, state)]
+    if measure["decided"]:
+        texts += _name_furthest(summary, labels, measure)
     if state == "weak evidence":
         texts.append(say("signs", signs="; ".join(_signs(measure, result))))
     if state == "significant" and measure["n_groups"] > 2 and measure["pairs"]:
-        texts.append(_count_pairs(measure))
+        texts.append(_count_pairs(attribute, measure))
     return named | {"text": " ".join(texts)}
+
+
+def _name_furthest(
+    summary: Summary, labels: list[str], measure: Summary
+) -> Iterator[str]:
+    """Name the groups that are furthest apart, where others decide the test."""
+    place = measure["attained"]
+    pair = [None if i is None else labels[i] for i in place["pair"]]
+    if any(map(is_missing, pair)):
+        return
+    first, second = (quoted(labels, i) for i in place["pair"])
+    among = place["classes"] if measure["question"] == "errors" else None
+    yield say(
+        "further apart",
+        pair=f"{first} and {second}",
+        cell=_describe_cell(summary, {"classes": among}),
+        gap=MEASURES[measure["key"]].text_of(measure["value"]),
+    )
 
 
 def is_missing(label: str | None) -> bool:
@@ -520,15 +553,25 @@ def _pair_text(pair: Summary) -> str:
     return f"{quote(first)} and {other}"
 
 
-def _count_pairs(measure: Summary) -> str:
+def _count_pairs(attribute: Summary, measure: Summary) -> str:
     """Say how many groups, or pairs of groups, differ significantly."""
     pairs, n_groups = measure["pairs"], measure["n_groups"]
     n = len({tuple(pair["pair"]) for pair in pairs})
     if pairs[0]["pair"][1] is None:
-        return say("groups counted", of=n_groups, n=n)
+        verb = "differs" if n == 1 else "differ"
+        differ = {pair["pair"][0] for pair in pairs}
+        named = [
+            name_with_size(group["label"], group["n"])
+            for group in attribute["groups"]
+            if group["label"] in differ
+        ]
+        groups = listed(named)
+        return say("groups counted", of=n_groups, n=n, verb=verb, groups=groups)
     if n == 1:
         return say("pair differs", pair=_pair_text(pairs[0]))
-    return say("pairs counted", of=math.comb(n_groups, 2), n=n)
+    return say(
+        "pairs counted", of=math.comb(n_groups, 2), n=n, pairs=_name_pairs(pairs)
+    )
 
 
 def _pairs_differ(pairs: Sequence[Summary]) -> str:
@@ -536,11 +579,16 @@ def _pairs_differ(pairs: Sequence[Summary]) -> str:
     if pairs[0]["pair"][1] is None:
         groups = dict.fromkeys(quote(pair["pair"][0]) for pair in pairs)
         return say("groups differ", groups=listed([*groups]))
+    kind = "pair differs" if len({*map(_pair_text, pairs)}) == 1 else "pairs differ"
+    return say(kind, pair=_name_pairs(pairs), pairs=_name_pairs(pairs))
+
+
+def _name_pairs(pairs: Sequence[Summary]) -> str:
+    """Name pairs of groups, each once, and count those beyond `_MOST_PAIRS`."""
     names = [*dict.fromkeys(map(_pair_text, pairs))]
-    if len(names) == 1:
-        return say("pair differs", pair=names[0])
-    more = [counted(len(names) - 3, "more pair")] if len(names) > 3 else []
-    return say("pairs differ", pairs="; ".join(names[:3] + more))
+    if len(names) > _MOST_PAIRS:
+        names[_MOST_PAIRS:] = [counted(len(names) - _MOST_PAIRS, "more pair")]
+    return "; ".join(names)
 
 
 def _count_tests(summary: Summary) -> Summary:
@@ -597,8 +645,6 @@ def cautions(summary: Summary) -> Iterator[str]:
         yield say("no tests")
     if settings["scale"] == "rank":
         yield say("ranks")
-        if not settings["decides"]:
-            yield say("no decisions")
     if settings["blur"][1]:
         of_mcdp, length = map(_round_up, settings["blur"])
         scores, others = _COUNTED[settings["scale"]]
@@ -612,6 +658,26 @@ _COUNTED = {
     "rank": ("scores", "ABCC"),
     "real": ("predictions and errors", "the Wasserstein distance and means"),
 }
+
+
+def tell_independence(settings: Summary) -> str:
+    """Say what is taken to be independent: rows, or people with their rows."""
+    of_people = settings["n_people"] is not None
+    return say("independent people" if of_people else "independent rows")
+
+
+def methods(summary: Summary) -> Iterator[str]:
+    """Say in short how intervals and tests are made."""
+    settings = summary["settings"]
+    yield tell_independence(settings)
+    yield say("intervals", level=100 * settings["confidence_level"])
+    if n := settings["n_permutations"]:
+        units = "rows" if settings["n_people"] is None else "people"
+        yield say("permutations", units=units, n=whole(n))
+    results = [result for named in summary["attributes"] for result in named["results"]]
+    groups = [group for result in results for group in result["groups"]]
+    if any(group.get("differs") is not None for group in groups):
+        yield say("differs from the rest")
 
 
 def advice(summary: Summary) -> Iterator[tuple[str, str]]:
@@ -790,6 +856,8 @@ def _share_words(summary: Summary, measure: Summary, values: Summary) -> Summary
     compares_numbers = summary["settings"]["scale"] == "real"
     score = format_in_unit(attained["score"]) if compares_numbers else values["score"]
     more, less = percent(more), percent(less)
+    at = attained["score_of_rank"]
+    values["of_score"] = "" if at is None else f" (a score above {at:,.6g})"
     return {"low": low, "less": less, "high": high, "more": more, "score": score}
 
 

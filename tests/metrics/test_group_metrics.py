@@ -1,5 +1,6 @@
 """Metrics of scikit-learn by group: values, intervals, disparities, messages."""
 
+import warnings
 from functools import partial
 
 import numpy as np
@@ -10,6 +11,7 @@ from scipy.stats import binomtest
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import (
     accuracy_score,
+    auc,
     average_precision_score,
     balanced_accuracy_score,
     f1_score,
@@ -630,3 +632,33 @@ def test_bootstrap_intervals_of_disparities_cover_small_ones(shifts):
             row = table.iloc[0]
             covered[i] += row["lower"] <= true <= row["upper"]
     assert (covered >= 0.9 * n_samples).all()
+
+
+def test_small_groups_are_told_once_a_call_with_advice():
+    rng = np.random.default_rng(0)
+    y_true, y_pred = rng.integers(0, 2, (2, 100))
+    groups = encode_groups(np.repeat(["a", "b"], [90, 10]), min_group_size=20)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = group_metrics(
+            ["accuracy", "selection_rate", "f1_score"],
+            y_true,
+            y_pred,
+            sensitive_features=groups,
+            n_resamples=2,
+        )
+    assert result.difference()["value"].isna().all()
+    (warning,) = caught
+    text = str(warning.message)
+    assert text.startswith("accuracy, selection_rate and f1_score of some groups")
+    assert "at least 20 rows, but 'b' has 10 rows. skfair.groups" in text
+    assert "rare='merge'" in text
+    assert "rare='drop'" in text
+
+
+@pytest.mark.parametrize("metric", ["auc", auc])
+def test_the_area_under_any_points_is_no_metric(metric):
+    with pytest.raises(ValueError, match=r"got 'auc'.* Is 'roc_auc' meant\?"):
+        group_metrics(
+            [metric], [0, 1] * 10, [0.3, 0.6] * 10, sensitive_features=[*"aabb"] * 5
+        )

@@ -310,8 +310,7 @@ def test_lengths_are_checked():
 def notes(table, **options):
     report = FairnessReport.from_frame(
         table,
-        **COLUMNS,
-        **{**QUICK, "n_permutations": 0, "metrics": ["mcdp"], **options},
+        **{**COLUMNS, **QUICK, "n_permutations": 0, "metrics": ["mcdp"], **options},
     )
     return report.summary["settings"]["notes"]
 
@@ -327,6 +326,9 @@ def test_a_column_that_repeats_is_named():
     assert len(notes(other)) == 1
     assert len(notes(visits(12, 20))) == 1
     assert not notes(visits(12, 20).rename(columns={"patient": "visit_of"}))
+    # An attribute may change from row to row.
+    ages = table.assign(age=np.arange(240) % 2)
+    assert len(notes(ages, sensitive_features=["sex", "age"])) == 1
     # Among many columns its name must be that of people.
     wide = table.assign(**{f"x{i}": i for i in range(20)})
     assert len(notes(wide)) == 1

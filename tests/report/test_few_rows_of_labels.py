@@ -198,5 +198,7 @@ def test_a_conclusion_names_the_pairs_that_differ(one_against_one, make_report):
     named = {frozenset(pair["pair"]) for pair in pairs}
     assert {frozenset("ab")} < named
     assert all("b" in pair for pair in named)
-    assert f"pairs of groups, {len(named)} differ significantly." in point["text"]
+    count = f"pairs of groups, {len(named)} differ significantly: “a” and “b”; “"
+    assert count in point["text"]
+    assert point["text"].count("; “") == len(named) - 1
     assert "The differences between “a” and “b”; “" in measure_of(report)["sentence"]

@@ -217,7 +217,7 @@ def test_decisions_beside_scores(counting):
     assert found.to_frame("groups").selection_rate.tolist() == pytest.approx(
         rates.to_list()
     )
-    assert found.summary["models"][0]["decided_by"] == "as predicted"
+    assert found.summary["models"][0]["decided_by"] == "as given"
     for threshold in 0.0, 0.45, 1.0:
         found = few.from_frame(data, y_score="p", threshold=threshold, **names)
         rates = data.group_by("sex").agg((pl.col("p") >= threshold).mean()).sort("sex")

@@ -167,7 +167,7 @@ def test_estimators(biased):
         metrics=["mcdp", "demographic_parity_difference"],
     )
     pd.testing.assert_frame_equal(report.to_frame(), expected.to_frame())
-    assert report.summary["models"][0]["decided_by"] == "as predicted"
+    assert report.summary["models"][0]["decided_by"] == "as given"
     arrays = estimated(
         models, X, y, sensitive_features={"sex": X["sex"], "race": X["race"]}
     )
@@ -258,7 +258,7 @@ def test_scores_and_labels_of_one_model(y_score, y_pred, names):
     assert [model["name"] for model in models] == names
     if len(names) == 1:
         assert models[0]["scores"]
-        assert models[0]["decided_by"] == "as predicted"
+        assert models[0]["decided_by"] == "as given"
         rates = [row["selection_rate"] for row in _groups(report)]
         assert rates == [Y[sex == S].mean() for sex in ("F", "M")]
 

@@ -1,5 +1,6 @@
 """Reports on scores that are no probabilities, by their ranks among everyone."""
 
+import re
 from functools import partial
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.svm import LinearSVC
 
+from skfair.__main__ import main
 from skfair.groups import encode_groups
 from skfair.metrics import (
     abcc,
@@ -134,6 +136,7 @@ def test_what_the_page_says(of_ranks):
     sentences = " ".join(of_ranks.to_frame()["sentence"])
     assert "have a rank above 0." in sentences
     assert "a range that holds 10.0% of everyone" in sentences
+    assert " (a score above " in sentences
     assert "histograms of the ranks" in sentences
     text = of_ranks.to_markdown()
     assert "left out: log loss, calibration and mean scores" in text
@@ -182,7 +185,7 @@ def test_estimators(make_report):
     assert found["svc", "mcdp"] == pytest.approx(
         mcdp(None, values, sensitive_features=groups, scale="rank")
     )
-    assert report.summary["models"][0]["decided_by"] == "as predicted"
+    assert report.summary["models"][0]["decided_by"] == "as given"
     ridge = Ridge().fit(X, X[:, 0] * 1e4)
     with pytest.raises(
         ValueError, match="metrics has 'max_gap', which needs decisions"
@@ -240,3 +243,31 @@ def test_rows_that_stay_on_their_engine(table, counting, weight):
     broken = table.with_columns(p=pl.lit(float("inf")))
     with pytest.raises(ValueError, match="'p' has 600 "):
         counting().from_frame(broken, y_score="p", sensitive_features="g", **options)
+
+
+def test_a_rank_is_given_with_its_score():
+    rng = np.random.default_rng(0)
+    groups, score = np.repeat(["a", "b"], 200), rng.normal(600, 80, 400).round()
+    score[:200] += 40
+    report = FairnessReport.from_predictions(
+        None, score, sensitive_features={"g": groups}, n_permutations=0, scale="rank"
+    )
+    (point,) = report.summary["verdict"]["points"]
+    found = re.match(
+        r"([\d.]+)% of “a” and ([\d.]+)% of “b” have a rank above [\d.]+ "
+        r"\(a score above (\d+)\)",
+        point["text"],
+    )
+    for share, label in zip(found.groups(), "ab", strict=False):
+        above = score[groups == label] > float(found[3])
+        assert float(share) == pytest.approx(100 * above.mean(), abs=0.051)
+    text = "Decisions and errors are left out"
+    assert text in report.to_markdown().partition("## ")[0]
+
+
+def test_without_decisions_the_command_names_the_threshold(tmp_path, capsys):
+    table = tmp_path / "table.csv"
+    table.write_text("score,sex\n55,F\n70,M\n")
+    command = ["audit", str(table), "--y-score", "score", "--sensitive", "sex"]
+    assert main([*command, "--out", str(tmp_path / "out.md")]) == 2
+    assert "--threshold 60 compares decisions, too" in capsys.readouterr().err

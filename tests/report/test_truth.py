@@ -218,7 +218,13 @@ AFTER = (
     "pairs differ",
     "groups differ",
 )
-AFTER_POINTS = "signs", "pair differs", "pairs counted", "groups counted"
+AFTER_POINTS = (
+    "further apart",
+    "signs",
+    "pair differs",
+    "pairs counted",
+    "groups counted",
+)
 ANSWERS = "significant", "weak evidence", "no evidence", "not tested", "not computable"
 
 
@@ -330,7 +336,11 @@ def test_what_changed_is_said_with_its_interval():
     assert float(said["low"]) < 100 * (before - after) < float(said["high"])
     assert named("change fell", by_question["scores"])
     assert named("change fell", by_question["errors"])
-    for change in same["changes"]:
+    *changes, bounds = same["changes"]
+    for change in changes:
         assert "may be chance" in change["text"]
+    assert "intervals" not in by_question
+    assert "conservative" in bounds["text"]
+    assert bounds["text"] in report.to_markdown()
     page = report.to_html().partition("<h2")[2]
     assert page.index("What changed from “plain” to “fair”") < page.index("<table")

@@ -342,3 +342,47 @@ def test_verdicts_and_intervals_on_forty_tables_without_differences(
     assert n_wrong <= 6  # of 40 at a level of 5 %: exceeded once in 300 times
     assert max(n_above) <= 6
     assert n_outside == 0
+
+
+def test_the_value_of_the_table_is_in_the_verdict_where_others_decide(make_report):
+    """A small group is furthest apart by chance; both numbers stand in one sentence."""
+    groups = np.repeat([*"abc"], [1_000, 1_000, 40])
+    y_pred = np.concatenate(
+        [np.arange(1_000) < 500, np.arange(1_000) < 380, np.arange(40) < 22]
+    )
+    report = make_report(
+        None, y_pred=y_pred.astype(int), pos_label=1, sensitive_features={"g": groups}
+    )
+    (point,) = report.summary["verdict"]["points"]
+    assert "12.0 percentage points apart" in point["text"]
+    assert "“c” and “b” are further apart, by 17.0 points, but" in point["text"]
+    text = report.to_markdown()
+    assert "| Difference of selection rates | 0.170 |" in text
+    assert "- Difference of selection rates: 55.0% of “c” and 38.0% of “b” get" in text
+
+
+def test_markdown_says_what_the_page_says(make_report, scored):
+    y_true, y_score, people = scored
+    report = make_report(y_true, y_score, sensitive_features=people)
+    text = report.to_markdown()
+    for attribute in report.summary["attributes"]:
+        (result,) = attribute["results"]
+        for measure in result["measures"]:
+            assert f"- {measure['title']}: {measure['sentence']}" in text
+    assert "| Differs from the rest |" in text
+    method = text.partition("## Method")[2]
+    assert "Rows are taken to be independent" in method
+    assert "199 times" in method or "59 times" in method
+    assert "Differs from the rest" in method
+
+
+def test_the_one_group_that_differs_is_one(make_report):
+    groups = np.repeat([f"g{i:02}" for i in range(12)], 40)
+    y_pred = np.tile([0, 1], 240)
+    y_pred[:40] = 1
+    report = make_report(
+        None, y_pred=y_pred, pos_label=1, sensitive_features={"g": groups}
+    )
+    (point,) = report.summary["verdict"]["points"]
+    expected = "Of 12 groups, 1 differs significantly from everyone: “g00” (40)."
+    assert expected in point["text"]

@@ -51,6 +51,7 @@ def boosted():
     return make
 
 
+@pytest.mark.filterwarnings("ignore:.*no gain is shown")  # one tree changes little
 @pytest.mark.parametrize(
     ("n_samples", "fraction", "n_held_out"),
     [(190, "auto", None), (600, "auto", 60), (6000, "auto", 500), (600, 0.2, 120)],

@@ -248,8 +248,15 @@ def test_a_column_that_may_name_people_is_told(audit, visits):
     assert said.err.count("repeats") == 1
 
 
-@pytest.mark.parametrize("name", ["patient_id", "patient", "Patient ID"])
-@pytest.mark.parametrize("n_each", [2, 10])
+@pytest.mark.parametrize(
+    ("name", "n_each"),
+    [
+        ("patient_id", 2),
+        pytest.param("patient", 10, marks=pytest.mark.slow),
+        pytest.param("Patient ID", 2, marks=pytest.mark.slow),
+        pytest.param("Patient ID", 10, marks=pytest.mark.slow),
+    ],
+)
 def test_people_who_repeat_are_told_beside_the_verdict(audit, name, n_each):
     rng = np.random.default_rng(n_each)
     person = np.repeat(np.arange(60), n_each)

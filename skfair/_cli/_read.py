@@ -138,7 +138,7 @@ class PandasRows:
         self.identifier = identifiers[0] if one_each else None
         if len(table) > _FEW_ROWS:
             others = [name for name in table if name not in kinds]
-            table = table[[*kinds, *filter(_may_be_person, others)]]
+            table = table[[*kinds, *filter(PEOPLE.search, others)]]
         columns = {
             name: numbers_of(table[name], args, faults)
             if kinds.get(name) == "number"
@@ -330,13 +330,8 @@ def _wanted(
         faults.stop(_list_columns(path, names))
     others = [name for name in names if name not in kinds and names.count(name) == 1]
     if len(names) > _FEW_COLUMNS:
-        others = [*filter(_may_be_person, others)]
+        others = [*filter(PEOPLE.search, others)]
     return [*kinds, *others]
-
-
-def _may_be_person(name: str) -> bool:
-    """Whether a column may identify people, by its name."""
-    return bool(_IDENTIFIER.search(name) or PEOPLE.search(name))
 
 
 def _ask_for_columns(

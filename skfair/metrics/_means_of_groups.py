@@ -33,20 +33,20 @@ class Means(NamedTuple):
 
     @property
     def value(self) -> Floats:
-        """The means themselves."""
+        """Return the means themselves."""
         return self.at(self.share)
 
     def at(self, share: Floats) -> Floats:
-        """Numbers of shares."""
+        """Turn shares into numbers between `low` and `low + unit`."""
         return np.asarray(self.low + self.unit * share)
 
     def take(self, groups: Bools) -> Means:
-        """Means of some groups."""
+        """Take the means of some groups."""
         return self._replace(share=self.share[groups], rows=self.rows[groups])
 
 
 def are_outcomes(statistic: Rows) -> bool:
-    """Whether all numbers are 0 or 1."""
+    """Return whether all numbers are 0 or 1."""
     return bool((statistic.y_pred * statistic.y_pred == statistic.y_pred).all())
 
 
@@ -94,7 +94,7 @@ def simultaneous_tail(confidence_level: float, n_groups: int) -> float:
 
 
 def distances(means: Means, tail: Any) -> tuple[Floats, Floats]:
-    """Distance from means to their lower and upper ends of Clopper and Pearson."""
+    """Find the distances from means to their ends of Clopper and Pearson."""
     known = np.isinf(means.rows)
     rows = np.where(known, 0, means.rows)
     low, high = clopper_pearson(means.share * rows, rows, tail)
@@ -105,7 +105,7 @@ def distances(means: Means, tail: Any) -> tuple[Floats, Floats]:
 def distances_of_difference(
     first: Means, second: Means, tail: Any
 ) -> tuple[Floats, Floats]:
-    """Distance from differences of means to their lower and upper ends.
+    """Find the distance from differences of means to their lower and upper ends.
 
     Distances of independent means are added as standard deviations are.
     """

@@ -81,10 +81,11 @@ class Aim(NamedTuple):
 
 @dataclass(frozen=True)
 class ModelPredictions:
-    """What several models predict of rows, `scores`, and what the repair gets of each.
+    """Predictions of several models for rows.
 
-    A prediction is the mean of the repaired scores. Both arrays are models by rows;
-    they differ where rows that share a score are spread.
+    The repair gets the `spread` scores of each model, which differ from its `scores`
+    where rows that share a score are spread. A prediction is the mean of the repaired
+    scores. Both arrays are models by rows.
     """
 
     rows: Rows

@@ -458,7 +458,7 @@ def _difference_of_means(
 
 #: Rows of metrics of decisions, and of those of scores or of their ranks.
 _decision_measure = partial(Measure, question="decisions", unit=points)
-_evaluate_scores = partial(Measure, question="scores", unit=points, scales=_OF_SCORES)
+_score_measure = partial(Measure, question="scores", unit=points, scales=_OF_SCORES)
 
 _TABLE = (
     _decision_measure(
@@ -492,14 +492,14 @@ _TABLE = (
         rank=2,
         scales={**_OF_SCORES, "real": "rank"},
     ),
-    _evaluate_scores(
+    _score_measure(
         key="mcdp_epsilon",
         title=f"MCDP({EPSILON:g})",
         metric=mcdp,
         options=("epsilon", "multigroup"),
         rank=None,
     ),
-    _evaluate_scores(
+    _score_measure(
         key="abcc",
         title="ABCC",
         metric=abcc,
@@ -514,7 +514,7 @@ _TABLE = (
         rank=6,
         scales={"probability": "probability"},  # a mean of ranks has no unit
     ),
-    _evaluate_scores(
+    _score_measure(
         key="madd",
         title="MADD",
         metric=madd,

@@ -1,6 +1,14 @@
 import numpy as np
 import pytest
 
+from skfair.metrics import (
+    bootstrap_interval,
+    calibration_gap,
+    certify,
+    confidence_interval,
+    dcp,
+    permutation_test,
+)
 from skfair.report import FairnessReport
 
 try:
@@ -72,3 +80,40 @@ def small_report(make_small_report):
 @pytest.fixture(scope="session")
 def small_page(small_report):
     return small_report.to_html()
+
+
+@pytest.fixture(scope="session")
+def check():
+    """Compare a row of the report with an interval, a certificate and the value."""
+
+    def check(found, metric, y_true, values, sensitive_features, **rows):
+        rows["sensitive_features"] = sensitive_features
+        if getattr(metric, "func", metric) in (dcp, calibration_gap):
+            options = {"n_resamples": 20, "random_state": 0}
+            interval = bootstrap_interval(metric, y_true, values, **rows, **options)
+        else:
+            interval = confidence_interval(metric, y_true, values, **rows)
+            result = certify(metric, y_true, values, **rows, at_most=0.5)
+            assert found["certified"] == pytest.approx(result.smallest_certified)
+        value = interval.value
+        expected = [value, min(interval.lower, value), max(interval.upper, value)]
+        actual = [found[key] for key in ("value", "lower", "upper")]
+        assert actual == pytest.approx(expected, abs=1e-9)
+
+    return check
+
+
+@pytest.fixture(scope="session")
+def check_test():
+    """Compare a row of the report with a permutation test."""
+
+    def check(found, metric, y_true, values, sensitive_features, **rows):
+        rows["sensitive_features"] = sensitive_features
+        test = permutation_test(
+            metric, y_true, values, n_permutations=59, random_state=0, **rows
+        )
+        chance = test.pairs["by_chance"].iloc[0] if len(test.pairs) else test.null_mean
+        assert found["null_mean"] == pytest.approx(chance, abs=1e-9)
+        assert found["pvalue"] == pytest.approx(test.pvalue)
+
+    return check

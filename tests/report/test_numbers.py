@@ -15,8 +15,6 @@ from skfair.metrics import (
     abcc,
     bootstrap_interval,
     calibration_gap,
-    certify,
-    confidence_interval,
     cvar_fairness,
     cvar_fairness_report,
     dcp,
@@ -25,7 +23,6 @@ from skfair.metrics import (
     madd,
     max_gap,
     mcdp,
-    permutation_test,
 )
 
 OF_SCORES = {
@@ -48,42 +45,13 @@ def measures(report, attribute=0, model=0):
     return {measure["key"]: measure for measure in result["measures"]}
 
 
-def check(found, metric, y_true, values, groups, **weights):
-    """Compare a row of the report with an interval and the value."""
-    rows = {"sensitive_features": groups, **weights}
-    if getattr(metric, "func", metric) in (dcp, calibration_gap):
-        options = {"n_resamples": 20, "random_state": 0}
-        interval = bootstrap_interval(metric, y_true, values, **rows, **options)
-    else:
-        interval = confidence_interval(metric, y_true, values, **rows)
-        result = certify(metric, y_true, values, **rows, at_most=0.5)
-        assert found["certified"] == pytest.approx(result.smallest_certified)
-    value = interval.value
-    expected = [value, min(interval.lower, value), max(interval.upper, value)]
-    actual = [found[key] for key in ("value", "lower", "upper")]
-    assert actual == pytest.approx(expected, abs=1e-9)
-
-
-def check_test(found, metric, y_true, values, groups, **weights):
-    test = permutation_test(
-        metric,
-        y_true,
-        values,
-        sensitive_features=groups,
-        n_permutations=59,
-        random_state=0,
-        **weights,
-    )
-    chance = test.pairs["by_chance"].iloc[0] if len(test.pairs) else test.null_mean
-    assert found["null_mean"] == pytest.approx(chance, abs=1e-9)
-    assert found["pvalue"] == pytest.approx(test.pvalue)
-
-
 @pytest.mark.parametrize(
     "attribute", [0, *(pytest.param(i, marks=pytest.mark.slow) for i in (1, 2))]
 )
 @pytest.mark.promise("Numbers of a report are those of metrics, tests and intervals")
-def test_numbers_are_those_of_direct_calls(make_report, scored, attribute):
+def test_numbers_are_those_of_direct_calls(
+    make_report, scored, attribute, check, check_test
+):
     y_true, y_score, people = scored
     groups = [people["sex"], people["race"], people][attribute]
     y_pred = (y_score >= 0.5).astype(int)
@@ -129,7 +97,7 @@ def test_every_value_lies_in_its_own_interval(make_report):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("whole", [True, False])
-def test_weighted_numbers(make_report, scored, whole):
+def test_weighted_numbers(make_report, scored, whole, check, check_test):
     y_true, y_score, people = scored
     generator = np.random.default_rng(1)
     weights = generator.integers(1, 4, 600) if whole else generator.random(600) + 0.1
@@ -154,7 +122,7 @@ def test_weighted_numbers(make_report, scored, whole):
 
 
 @pytest.mark.slow
-def test_many_groups_are_compared_with_everyone(make_report, scored):
+def test_many_groups_are_compared_with_everyone(make_report, scored, check, check_test):
     y_true, y_score, _ = scored
     groups = np.arange(600) % 12
     report = make_report(y_true, y_score, sensitive_features=groups, metrics=None)

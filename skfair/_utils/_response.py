@@ -142,7 +142,7 @@ _ABOVE_HALF = float(np.nextafter(0.5, 1))
 
 
 def threshold_of(models: Sequence[Any]) -> float:
-    """Return the least probability for which classifiers predict the second class.
+    """Return the smallest probability for which classifiers predict the second class.
 
     Of several it is their median.
     """
@@ -161,11 +161,11 @@ def _own_threshold(model: Any) -> float:
         else:
             break
     if isinstance(model, TunedThresholdClassifierCV):
-        least, positive = model.best_threshold_, model._curve_scorer._get_pos_label()
+        lowest, positive = model.best_threshold_, model._curve_scorer._get_pos_label()
     elif isinstance(model, FixedThresholdClassifier) and model.threshold != "auto":
-        least, positive = model.threshold, model.pos_label
+        lowest, positive = model.threshold, model.pos_label
     elif isinstance(model, FixedThresholdClassifier):
-        least, positive = 0.5, model.pos_label
+        lowest, positive = 0.5, model.pos_label
     else:
         return _ABOVE_HALF
     if model.response_method == "decision_function":
@@ -175,6 +175,6 @@ def _own_threshold(model: Any) -> float:
             "threshold to a probability."
         )
     if positive is None or positive == model.classes_[1]:
-        return float(least)
+        return float(lowest)
     # The second class is what does not reach the threshold of the first.
-    return float(np.nextafter(1 - least, 2))
+    return float(np.nextafter(1 - lowest, 2))

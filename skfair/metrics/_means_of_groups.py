@@ -53,7 +53,7 @@ def are_outcomes(statistic: Rows) -> bool:
 def means_of_groups(statistic: Rows) -> tuple[Means, Means]:
     """Compute the mean of each group, and that of all rows outside of it.
 
-    Numbers that are no outcomes are taken to lie between the least and the largest:
+    Numbers that are no outcomes are taken to lie between the smallest and the largest:
     losses that are never small would else have too little noise.
     """
     numbers, low, unit = statistic.y_pred.astype(np.float64), 0.0, 1.0

@@ -129,10 +129,10 @@ def _smallest_freedom(cells: DenseCells) -> float:
 def _squares_of_mixture(cells: DenseCells) -> Floats:
     """Return squared weights by kind, if a part had everyone's kinds."""
     squares = np.zeros_like(cells.squares)
-    everyone = cells.masses.sum(axis=(0, 1))
+    overall = cells.masses.sum(axis=(0, 1))
     for part in np.unique(cells.compared_within):
         kinds = cells.compared_within == part
-        shares = everyone[kinds] / max(everyone[kinds].sum(), _TINY)
+        shares = overall[kinds] / max(overall[kinds].sum(), _TINY)
         squares[..., kinds] = cells.squares[..., kinds].sum(-1, keepdims=True) * shares
     return squares
 
@@ -182,8 +182,8 @@ def _noise_of_rates(
 ) -> Rates:
     """Draw the noise of the bounds of rates, and of everyone's rates.
 
-    Of lower bounds it is the least that it may be, of upper bounds the most. The shape
-    is (n_groups, n_draws, n_points).
+    Of lower bounds it is the smallest that it may be, of upper bounds the most. The
+    shape is (n_groups, n_draws, n_points).
     """
     lows: list[Floats] = []
     highs: list[Floats] = []
@@ -206,14 +206,14 @@ def _noise_of_rates(
             x, y = np.maximum(ends[0][end], 0), np.maximum(ends[1][1 - end], 0)
             of_end.append(_noise_of_ratio(x, y, of_inside[end], of_rest[1 - end]))
     parts = [part.sum(axis=(0, 1)) for part in cells.parts]
-    of_everyone = _noise_of_ratio(*parts, *of_parts)
-    return Rates(np.stack(lows), np.stack(highs), (of_everyone, of_everyone))
+    overall = _noise_of_ratio(*parts, *of_parts)
+    return Rates(np.stack(lows), np.stack(highs), (overall, overall))
 
 
 def _noise_of_ends(
     rows: ProxyRows, cells: DenseCells, noise: Noise, group: int, odds_ratio: float
 ) -> tuple[list[Floats], list[Floats]]:
-    """Return the noise of the least and largest mass of a group."""
+    """Return the noise of the smallest and largest mass of a group."""
 
     def noise_of_part(part: int) -> list[Floats]:
         return [
@@ -250,16 +250,16 @@ def _noise_of_end(
     odds_ratio: float,
     end: int,
 ) -> Floats:
-    """Return the noise of the least (-1) or largest (1) mass of a group.
+    """Return the noise of the smallest (-1) or largest (1) mass of a group.
 
     Of each cell with a known share this is the smaller of two linear functions for the
-    most, and the larger for the least. Where they are nearly equal, either may be the
-    true one, so that the worse noise counts.
+    most, and the larger for the smallest. Where they are nearly equal, either may be
+    the true one, so that the worse noise counts.
     """
     of_masses, of_parts, of_shares = noise
     of_known = cells.known_part(of_parts[part], group)
     q = cells.probabilities[:, [group]]
-    # The most fills a cell from its highest odds on, the least from its lowest.
+    # The most fills a cell from its highest odds on, the smallest from its lowest.
     first, other = odds_limits(q, odds_ratio)[::-end]
     value, of_value = cells.parts[part][0], of_parts[part][:, 0]
     if not rows.fixed:
@@ -330,7 +330,7 @@ def _parts_by_score(cells: Integers, scores: Floats) -> Integers:
 def _separation(
     rows: ProxyRows, cells: Integers, groups: Codes, parts: Integers, n_parts: int
 ) -> Floats:
-    """Return the least odds ratio between known shares and probabilities.
+    """Return the smallest odds ratio between known shares and probabilities.
 
     It is 1 where the interval holds the probability; all intervals hold together with
     the probability 0.95.
@@ -548,7 +548,7 @@ class ProxyBoundsResult(TableResult):
             Where to draw. None makes a new figure.
         limit : float in [0, 1], default=0.0
             Disparity that is asked about: none, or the largest that is allowed. The
-            legend has the least odds ratio at which it is possible.
+            legend has the smallest odds ratio at which it is possible.
         name : str, default=None
             Title of the axes, none by default.
 
@@ -930,11 +930,11 @@ def _masses_at_quantiles(cells: ScoreCells | DenseCells) -> DenseCells:
     if isinstance(cells, DenseCells):
         return cells
     rows, (late, early) = cells.rows, cells.steps
-    certain = late.everyone == early.everyone
-    thresholds, everyone = cells.thresholds[certain], late.everyone[certain]
+    certain = late.overall == early.overall
+    thresholds, overall = cells.thresholds[certain], late.overall[certain]
     if len(thresholds) > _N_POINTS:
-        levels = np.arange(1, _N_POINTS) / _N_POINTS * everyone[-1]
-        positions = np.searchsorted(everyone, levels)
+        levels = np.arange(1, _N_POINTS) / _N_POINTS * overall[-1]
+        positions = np.searchsorted(overall, levels)
         thresholds = thresholds[np.unique(np.append(positions, len(thresholds) - 1))]
     kinds = np.searchsorted(thresholds, rows.highs)
     widths = np.append(np.diff(thresholds), 0.0)

@@ -96,8 +96,8 @@ def search_subgroups(entries: Entries, min_size: int, n_best: int) -> list[Subgr
     """
     best: list[Subgroup] = []
     n_rows, n_columns = entries.n_rows, len(entries.codes)
-    everyone = np.arange(len(entries.weights))
-    stack = [Subgroup(0, (), everyone, n_rows, math.inf)]
+    all_rows = np.arange(len(entries.weights))
+    stack = [Subgroup(0, (), all_rows, n_rows, math.inf)]
     while stack:
         parent = stack.pop()
         if len(best) == n_best and parent.bound < best[-1].value - _GAP_ROUNDING:

@@ -97,7 +97,7 @@ class Disparity(NamedTuple):
     comparisons: Comparisons
     stratum: Hashable  # where it is largest
     n_groups: int  # that are compared
-    # Numbers of groups, strata and rates, large enough or not, and the least size.
+    # Numbers of groups, strata and rates, large enough or not, and the smallest size.
     known: tuple[int, ...]
     n_waiting: int  # groups, in all strata together, that are too small
 
@@ -732,7 +732,7 @@ class FairnessMonitor:
         }
 
     def _smallest(self, *several: Mapping[Hashable, Any]) -> int:
-        """Return the least number of rows of a group that is compared."""
+        """Return the smallest number of rows of a group that is compared."""
         given = (part.min_group_size for parts in several for part in parts.values())
         return max(self.min_group_size, max(given, default=1))
 

@@ -26,9 +26,9 @@ from skfair.inprocessing import MCDPBoostingClassifier
 from skfair.metrics import mcdp
 from skfair.model_selection import FairestWithin, compare_models
 from skfair.model_selection._model_comparison import (
+    GroupTerm,
     Model,
     Moments,
-    _moments,
     changes_by_a_row,
     gap_test,
     largest_gap_place,
@@ -186,15 +186,14 @@ def decision_pvalues(
     for sign in (1.0, -1.0):
         for everyone in (False, True):
             parts = [
-                _moments(
-                    own,
-                    np.ones(n_samples) if everyone else both[i] + only_new[i],
-                    old[i] if everyone else both[i],
-                    old[i],
-                    sizes[i],
-                    sign * own,
-                )
-                for i, own in enumerate((1.0, -1.0))
+                GroupTerm(
+                    baseline_factor=factor,
+                    cdf=np.ones(n_samples) if everyone else both[i] + only_new[i],
+                    both_low=old[i] if everyone else both[i],
+                    baseline_low=old[i],
+                    n_rows=sizes[i],
+                ).moments(sign * factor)
+                for i, factor in enumerate((1.0, -1.0))
             ]
             mean, variance, third, least = (
                 sum(part) for part in zip(*parts, strict=True)

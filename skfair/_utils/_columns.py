@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import narwhals as nw
 import numpy as np
+from numpy.typing import NDArray
 
 from skfair._utils._text import listed
 
@@ -141,7 +142,7 @@ def drop_columns(X: Any, positions: list[int]) -> Any:
 
 
 def absent_columns(
-    X: Any, names: list[str] | None, n_columns: int, positions: list[int]
+    X: Any, names: NDArray[Any] | None, n_columns: int, positions: list[int]
 ) -> list[int]:
     """Return the positions of a table's columns that X does not have.
 

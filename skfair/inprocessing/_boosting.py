@@ -157,54 +157,55 @@ def group_probabilities(
     params: dict[str, Any],
     rng: np.random.RandomState,
 ) -> Floats:
-    """Return probability of each group given X, by a fit to the other half of the rows.
+    """Return the probability of each group given X, by fits to halves of the rows.
 
-    The groups are the codes from 0 on. The halves have equally many rows of each group.
-    Rows without a group (code -1) have probabilities, too.
+    The other half of the rows is predicted. The groups are the codes from 0 on. The
+    halves have equally many rows of each group. Rows without a group (code -1) have
+    probabilities, too.
     """
     rows = replace(rows, weight=weights_in_rows(rows.weight))
     order = np.lexsort((rng.permutation(len(codes)), codes))
     halves = np.sort(order[::2]), np.sort(order[1::2])
     probabilities = np.zeros((len(codes), int(codes.max()) + 1))
-    for other, own in (halves, halves[::-1]):
-        grouped = other[codes[other] >= 0]
+    for training, test in (halves, halves[::-1]):
+        grouped = training[codes[training] >= 0]
         groups, labels = np.unique(codes[grouped], return_inverse=True)
         if len(groups) == 1:
-            probabilities[np.ix_(own, groups)] = 1
+            probabilities[np.ix_(test, groups)] = 1
             continue
         model = fit_plain(
-            _classifier_of_groups(estimator),
+            _group_classifier(estimator),
             take_rows(X, grouped),
             replace(rows[grouped], y_true=labels),
             params_of_rows(params, grouped, len(codes)),
         )
-        probabilities[np.ix_(own, groups)] = model.predict_proba(take_rows(X, own))
+        probabilities[np.ix_(test, groups)] = model.predict_proba(take_rows(X, test))
     return _calibrate(probabilities, codes, rows.weight)
 
 
 def mix_own_group(probabilities: Floats, codes: NDArray[np.integer]) -> Floats:
     """Return mean of the probabilities and of the group itself, which counts a tenth.
 
-    Those of strata, shape (n_samples, n_strata, n_groups), stay as they are; rows
-    without a group (code -1) keep their probabilities.
+    In the shape (n_samples, n_strata, n_groups) the probabilities of strata stay as
+    they are; rows without a group (code -1) keep their probabilities.
     """
     *_, n_groups = probabilities.shape
     by_stratum = probabilities.reshape(len(codes), -1, n_groups)
-    own = (codes[:, None] == np.arange(n_groups))[:, None]
+    in_group = (codes[:, None] == np.arange(n_groups))[:, None]
     shares = np.where(codes < 0, 0.0, _OWN_SHARE)[:, None, None]
-    own_group = by_stratum.sum(axis=2, keepdims=True) * own
+    own_group = by_stratum.sum(axis=2, keepdims=True) * in_group
     mixed = by_stratum + shares * (own_group - by_stratum)
     return np.asarray(mixed.reshape(probabilities.shape))
 
 
 def joint_probabilities(
-    probabilities_of: Callable[[NDArray[np.integer]], Floats],
+    predict_codes: Callable[[NDArray[np.integer]], Floats],
     groups: Groups,
     strata: Groups,
 ) -> Floats:
     """Return the probability of each stratum and group together, for each row.
 
-    `probabilities_of` takes one code for each row and predicts the probability of each
+    `predict_codes` takes one code for each row and predicts the probability of each
     code. The result has shape (n_samples, n_strata, n_groups); the sum of a row is less
     than 1 where rows may be in no stratum.
     """
@@ -215,11 +216,11 @@ def joint_probabilities(
     present = np.unique(cells[cells >= 0])
     codes = np.where(cells < 0, -1, np.searchsorted(present, cells))
     joint = np.zeros((len(cells), n_strata * n_groups + 1))
-    joint[:, present] = probabilities_of(codes)
+    joint[:, present] = predict_codes(codes)
     return joint[:, :-1].reshape(-1, n_strata, n_groups)
 
 
-def _classifier_of_groups(estimator: Any) -> Any:
+def _group_classifier(estimator: Any) -> Any:
     """Return a clone that predicts groups, with half the trees.
 
     Options that are about labels are left out. From half of the rows, fewer trees can
@@ -242,9 +243,9 @@ def _calibrate(
     """Calibrate probabilities, so that their sum is the weight of each group."""
     grouped = codes >= 0
     log_probabilities = np.log(np.clip(probabilities, _LEAST, 1))
-    own_weights = None if weights is None else weights[grouped]
+    sample_weight = None if weights is None else weights[grouped]
     calibration = LogisticRegression(max_iter=10_000)
     calibration.fit(
-        log_probabilities[grouped], codes[grouped], sample_weight=own_weights
+        log_probabilities[grouped], codes[grouped], sample_weight=sample_weight
     )
     return np.asarray(calibration.predict_proba(log_probabilities))

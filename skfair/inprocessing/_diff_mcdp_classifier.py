@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice, pairwise
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -21,9 +21,9 @@ from skfair._mitigation import (
     ROUTED,
     LinkedToSite,
     as_table,
-    begin_fit,
-    begin_predict,
+    check_fit_inputs,
     check_validation_fraction,
+    features_to_predict,
     hold_out_if_possible,
     tip_to_drop,
 )
@@ -308,17 +308,22 @@ class DiffMCDPClassifier(
         """
         layer_sizes(self.hidden_layer_sizes)
         check_flag("early_stopping", self.early_stopping)
-        check_validation_fraction(self)
+        check_validation_fraction(self.validation_fraction, self.early_stopping)
         check_training(self)
         loss = check_penalised_loss(self)
         rng = check_random_state(self.random_state)
         X = as_table(X)
         validate_data(self, X, y, skip_check_array=True)
         columns = X, y, sensitive_features, control_features, sample_weight
-        given = begin_fit(self, *columns)
-        self.classes_, self.groups_ = given.classes, given.rows.labels
-        self.strata_, self._dropped = given.strata, given.dropped
-        features, rows = self._features(given.X), given.rows
+        inputs = check_fit_inputs(
+            self,
+            *columns,
+            stratum_selector=self.control_features,
+            warns_without_groups=self.strength != 0,
+        )
+        self.classes_, self.groups_ = inputs.classes, inputs.rows.labels
+        self.strata_, self._dropped = inputs.strata, inputs.dropped
+        features, rows = self._features(inputs.X), inputs.rows
         if rows.weight is not None:  # only rows with weight, 1 in the mean
             weighted = np.flatnonzero(rows.weight)
             features, rows = features[weighted], rows[weighted]
@@ -327,9 +332,11 @@ class DiffMCDPClassifier(
         first = initial_parameters(sizes, features.dtype, rng)
         loss = loss.scale_to_labels(rows.y_true, rows.weights)
         compares = bool(loss.strength and self.groups_)
-        training, stopping, held_out = self._hold_out(rows, compares, rng)
-        train_on = features[training], rows[training]
-        watched = None if stopping is None else (features[stopping], rows[stopping])
+        parts = self._split(rows, compares, rng)
+        train_on = features[parts.training], rows[parts.training]
+        watched, held_out = None, parts.comparison
+        if parts.stopping is not None:
+            watched = features[parts.stopping], rows[parts.stopping]
         n_networks = 1 + (held_out is not None)
         tasks = Tasks(self)
         tasks.begin(n_networks * self.max_iter)
@@ -356,13 +363,8 @@ class DiffMCDPClassifier(
         tasks.end()
         return self
 
-    def _hold_out(
-        self, rows: Rows, compares: bool, rng: np.random.RandomState
-    ) -> tuple[Integers, Integers | None, Integers | None]:
-        """Return positions of rows to train on, to stop by, and to compare on.
-
-        Rows that choose the step say too much of both networks.
-        """
+    def _split(self, rows: Rows, compares: bool, rng: np.random.RandomState) -> Parts:
+        """Draw the rows to stop by, and to compare on, from the rows with weight."""
         training, stopping, held_out = np.arange(len(rows)), None, None
         share = self.validation_fraction
         if compares and share is not None:
@@ -372,7 +374,7 @@ class DiffMCDPClassifier(
             assert share is not None
             parts = hold_out(rows[training], share, rng)
             training, stopping = training[parts[0]], training[parts[1]]
-        return training, stopping, held_out
+        return Parts(training, stopping, held_out)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Predict the log-odds of the second class.
@@ -391,7 +393,7 @@ class DiffMCDPClassifier(
         sklearn.exceptions.NotFittedError
             If called before `fit`.
         """
-        X = begin_predict(self, X)
+        X = features_to_predict(self, X)
         layers = zip(self.coefs_, self.intercepts_, strict=True)
         parameters = [values for layer in layers for values in layer]
         return predict_logits(self._features(X), parameters)
@@ -455,6 +457,17 @@ class DiffMCDPClassifier(
         return tags
 
 
+class Parts(NamedTuple):
+    """Positions of rows to train on, to stop by, and to compare on.
+
+    Rows that choose the step would flatter both networks in the comparison.
+    """
+
+    training: Integers
+    stopping: Integers | None
+    comparison: Integers | None
+
+
 #: Steps between two evaluations on the held-out rows, and the number of evaluations
 #: without a smaller loss after which training stops.
 _VALIDATION_INTERVAL = 20
@@ -463,7 +476,7 @@ _PATIENCE = 10
 _DECAY = 1e-4
 
 
-def check_training(network: Any) -> None:
+def check_training(network: DiffMCDPClassifier) -> None:
     """Raise unless the parameters of a classifier that concern its steps are valid."""
     check_integer("max_iter", network.max_iter, 1)
     check_integer("batch_size", network.batch_size, 1)
@@ -472,8 +485,8 @@ def check_training(network: Any) -> None:
     check_real("dropout", network.dropout, 0, 1, closed="left")
 
 
-def learning_rate_of(network: Any, step: int) -> float:
-    """Return the learning rate of a step, the first of which is 0."""
+def learning_rate_at(network: DiffMCDPClassifier, step: int) -> float:
+    """Return the learning rate of a step; the first step is 0."""
     rates = np.atleast_1d(network.learning_rate_init)
     return float(rates[len(rates) * step // network.max_iter])
 
@@ -484,15 +497,15 @@ def train(
     train_on: tuple[Any, Rows],
     watched: tuple[Any, Rows] | None,
     loss: PenalisedLoss,
-    network: Any,
+    network: DiffMCDPClassifier,
     rng: np.random.RandomState,
     done: Callable[[str], None] = lambda name: None,
 ) -> tuple[Parameters, dict[str, NDArray[Any]]]:
     """Return the trained parameters and a history, with one entry for each step.
 
-    Features and rows are given to train on, and to watch. The parameters are those of
-    the step with the smallest loss on the rows watched; without any those of the last
-    step, the given arrays changed in place.
+    Features and rows come in pairs, to train on and to watch. The step with the
+    smallest loss on the rows watched has the parameters that are returned, without such
+    rows the last step. The initial arrays change in place.
     """
     X, rows = train_on
     optimizer = Adam(parameters)
@@ -510,7 +523,7 @@ def train(
         record, gradients = batch_gradients(
             parameters, X[chosen], rows[chosen], factors, loss, network, rng
         )
-        optimizer.step(gradients, learning_rate_of(network, step - 1))
+        optimizer.step(gradients, learning_rate_at(network, step - 1))
         _check_finite(record["penalised_loss"], parameters, step, network)
         steps.append({"step": step, **record})
         done("step")
@@ -534,13 +547,13 @@ def batch_gradients(
     rows: Rows,
     factors: Floats,
     loss: PenalisedLoss,
-    network: Any,
+    network: DiffMCDPClassifier,
     rng: np.random.RandomState | None = None,
 ) -> tuple[dict[str, float], Parameters]:
     """Return the losses of a mini-batch, and the gradient of the penalised loss.
 
-    The gradient has the shapes of the parameters. Rows are weighted by `factors`, with
-    which means over the batch estimate means over all rows.
+    The gradient has the shapes of the parameters. With the weights `factors` means over
+    the batch estimate means over all rows.
     """
     activations = forward(X, parameters, network.dropout, rng)
     logits = activations[-1][:, 0].astype(np.float64)
@@ -572,12 +585,14 @@ def _penalised_gap(scores: Floats, rows: Rows, loss: PenalisedLoss) -> SmoothGap
     if not loss.strength or codes.max() < 0:
         return None
 
-    def gap_of(part: Any, stratum: int) -> SmoothGap:
-        of_part = scores[part], codes[part], weights[part]
-        return smooth_gap(*of_part, loss.temperature, loss.objective)
+    def stratum_gap(positions: Any, stratum: int) -> SmoothGap:
+        return smooth_gap(
+            *(scores[positions], codes[positions], weights[positions]),
+            *(loss.temperature, loss.objective),
+        )
 
     strata = None if rows.strata is None else rows.strata.codes
-    return mean_over_strata(strata, weights, gap_of)
+    return mean_over_strata(strata, weights, stratum_gap)
 
 
 def _validation_loss(
@@ -591,7 +606,10 @@ def _validation_loss(
 
 
 def _check_finite(
-    penalised_loss: float, parameters: Parameters, step: int, network: Any
+    penalised_loss: float,
+    parameters: Parameters,
+    step: int,
+    network: DiffMCDPClassifier,
 ) -> None:
     """Raise if a step has made the loss or a parameter NaN or infinite."""
     if np.isfinite(penalised_loss) and all(np.isfinite(v).all() for v in parameters):
@@ -647,7 +665,7 @@ def mini_batches(
 
 
 def _draws(rows: Integers, size: int, rng: np.random.RandomState) -> Iterator[Integers]:
-    """Yield `size` rows at a time, in a random order; then in another, without end."""
+    """Yield `size` rows at a time in random order, in a new order after all rows."""
     while True:
         shuffled = rng.permutation(rows)
         for start in range(0, len(rows) - size + 1, size):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
 from skfair._mitigation import keep_comparable
@@ -119,9 +119,9 @@ or Groups, default=None
         if control_features is not None:
             strata = resolve_strata(control_features, n_samples=len(groups))
         groups, strata = keep_comparable(groups, strata)
-        self._codes = groups.codes
-        self._parts = _parts_of(groups, strata, group_probabilities)
-        self._mean_gradient, self._n_trees = np.zeros(len(self._codes)), 0
+        self._n_samples = len(groups)
+        self._copies = _copy_by_stratum(groups, strata, group_probabilities)
+        self._mean_gradient, self._n_trees = np.zeros(len(groups)), 0
 
     def __call__(
         self,
@@ -151,7 +151,7 @@ or Groups, default=None
             If the rows are not as many as the groups.
         """
         y, log_odds = np.asarray(y_true, float), np.asarray(y_pred, float)
-        n_samples = len(self._codes)
+        n_samples = self._n_samples
         for name, values in (("y_true", y), ("y_pred", log_odds)):
             if values.shape != (n_samples,):
                 raise ValueError(
@@ -210,48 +210,56 @@ or Groups, default=None
         self, loss: PenalisedLoss, log_odds: Floats, weights: Floats
     ) -> Floats:
         """Return the gradient of the penalty in the log-odds, for a weight of one."""
-        rows, shares, strata, probabilities = self._parts
-        part_weights = weights[rows] * shares
-        loss = loss.rescaled(log_odds[rows], part_weights, strata)
-        groups = self._codes if probabilities is None else probabilities
-        gap = loss.gap(log_odds[rows], groups, part_weights, strata)
-        slopes: Floats = loss.strength * part_weights.sum() * gap.gradient
-        if isinstance(rows, slice):
+        copies = self._copies
+        positions, strata = copies.positions, copies.strata
+        copy_weights = weights[positions] * copies.shares
+        loss = loss.rescaled(log_odds[positions], copy_weights, strata)
+        gap = loss.gap(log_odds[positions], copies.groups, copy_weights, strata)
+        slopes: Floats = loss.strength * copy_weights.sum() * gap.gradient
+        if isinstance(positions, slice):
             return slopes
-        expected = np.bincount(rows, shares * slopes, len(log_odds))
-        return np.asarray(expected * (weights.sum() / part_weights.sum()))
+        expected = np.bincount(positions, copies.shares * slopes, len(log_odds))
+        return np.asarray(expected * (weights.sum() / copy_weights.sum()))
 
 
-#: Rows, each of which may be in several strata with some share: positions (a slice if
-#: all rows are in one stratum each), shares, codes of strata, and probabilities of the
-#: groups of shape (n_groups, n_parts), None where each row belongs to its own group.
-_Parts: TypeAlias = tuple[Any, Floats | float, Any, Floats | None]
+class _Copies(NamedTuple):
+    """Rows, with a copy for each stratum that a row may be in.
+
+    `positions` are of the rows, a slice where each row has one copy, and `shares` the
+    probabilities of the strata, whose codes are `strata`. `groups` are codes, or
+    probabilities of the shape (n_groups, n_copies).
+    """
+
+    positions: Any
+    shares: Floats | float
+    strata: NDArray[np.integer] | None
+    groups: NDArray[Any]
 
 
-def _parts_of(
+def _copy_by_stratum(
     groups: Groups, strata: Groups | None, probabilities: ArrayLike | None
-) -> _Parts:
+) -> _Copies:
     """Return all rows once, or once for each stratum they may be in."""
     n_samples, n_groups = len(groups), len(groups.labels)
     codes = None if strata is None else strata.codes
     if probabilities is None:
-        return slice(None), 1.0, codes, None
-    of_groups: Floats = np.asarray(probabilities, dtype=np.float64)
-    if strata is None or of_groups.ndim != 3:
-        checked = _check_probabilities(of_groups, (n_samples, n_groups))
-        return slice(None), 1.0, codes, checked.T.copy()
+        return _Copies(slice(None), 1.0, codes, groups.codes)
+    values: Floats = np.asarray(probabilities, dtype=np.float64)
+    if strata is None or values.ndim != 3:
+        checked = _check_probabilities(values, (n_samples, n_groups))
+        return _Copies(slice(None), 1.0, codes, checked.T.copy())
     n_strata = len(strata.labels)
-    joint = _check_probabilities(of_groups, (n_samples, n_strata, n_groups))
+    joint = _check_probabilities(values, (n_samples, n_strata, n_groups))
     shares = joint.sum(axis=2).T.ravel()
-    rows = np.tile(np.arange(n_samples), n_strata)
+    positions = np.tile(np.arange(n_samples), n_strata)
     within = quotients(joint.transpose(2, 1, 0).reshape(n_groups, -1), shares)
-    return rows, shares, np.repeat(np.arange(n_strata), n_samples), within
+    return _Copies(positions, shares, np.repeat(np.arange(n_strata), n_samples), within)
 
 
 def _check_probabilities(values: Floats, shape: tuple[int, ...]) -> Floats:
     """Return the probabilities of the groups, one for each row and group.
 
-    Those of strata and groups may sum to less than 1.
+    Joint probabilities of strata and groups may sum to less than 1.
     """
     if values.shape != shape:
         raise ValueError(

@@ -17,11 +17,11 @@ from skfair._comparison import Comparison, compare_classifiers, warn_of_comparis
 from skfair._mitigation import (
     MIN_ROWS,
     ROUTED,
-    Given,
+    FitInputs,
     MetaMitigator,
     as_table,
-    begin_fit,
-    begin_predict,
+    check_fit_inputs,
+    features_to_predict,
     fit_all,
     make_splits,
     most_groups,
@@ -331,28 +331,35 @@ class MCDPReweighter(
         X = as_table(X)
         validate_data(self, X, y, skip_check_array=True)
         columns = X, y, sensitive_features, control_features, sample_weight
-        given = begin_fit(self, *columns)
-        self.classes_, self.groups_ = given.classes, given.rows.labels
-        self.strata_, self._dropped = given.strata, given.dropped
-        self._all_rows = given.rows
-        routed = _route(self, sensitive_features, fit_params, given.rows.weight)
+        inputs = check_fit_inputs(
+            self,
+            *columns,
+            estimator=self.estimator,
+            stratum_selector=self.control_features,
+            warns_without_groups=self.strength != 0,
+        )
+        self.classes_, self.groups_ = inputs.classes, inputs.rows.labels
+        self.strata_, self._dropped = inputs.strata, inputs.dropped
+        self._all_rows = inputs.rows
+        routed = _route(self, sensitive_features, fit_params, inputs.rows.weight)
         params = routed.estimator.fit
-        if not given.rows.labels:
+        if not inputs.rows.labels:
             self.strength_, self.path_ = 0.0, dict[str, NDArray[Any]]()
-            fitted = fit_plain(self, given.X, params)
+            fitted = fit_plain(self, inputs.X, params)
         else:
             tasks = Tasks(self)
-            splits = split_with_rows_aside(self, given, routed)
-            both = splits.for_estimator, splits.for_groups
-            n_last_fits = 1 + splits.sets_aside
-            found = predict_held_out(self, given, routed, both, tasks, n_last_fits)
-            self._set_aside = (found.rows.fold == 0) & splits.sets_aside
-            self._held_out, self._q_held_out = found.rows, found.q
+            splits = split_with_rows_aside(self, inputs, routed)
+            predicted = predict_held_out(
+                *(self, inputs, routed, splits.for_estimator, splits.for_groups),
+                *(tasks, 1 + splits.sets_aside),
+            )
+            self._set_aside = (predicted.rows.fold == 0) & splits.sets_aside
+            self._held_out, self._q_held_out = predicted.rows, predicted.q
             others = ~self._set_aside
             maps = StrengthMaps("average_precision")
-            self._maps = maps.fit(found.rows[others], found.q[others])
+            self._maps = maps.fit(predicted.rows[others], predicted.q[others])
             self.strength_, self.path_ = maps.choose(self.strength)
-            fitted = fit_to_fair_scores(self, given.X, params, tasks.done)
+            fitted = fit_to_fair_scores(self, inputs.X, params, tasks.done)
             tasks.end()
         self.estimator_, self.sample_weight_, self.comparison_ = fitted
         return self
@@ -397,7 +404,7 @@ class MCDPReweighter(
                 f"X has n_samples={count_rows(X)}, expected the "
                 f"{len(self._all_rows)} rows given to fit."
             )
-        X = begin_predict(self, X)
+        X = features_to_predict(self, X)
         params = _route(model, None, fit_params, self._all_rows.weight).estimator.fit
         model.strength_, model.path_ = self._maps.choose(strength)
         fitted = fit_to_fair_scores(model, X, params)
@@ -421,7 +428,7 @@ class MCDPReweighter(
         sklearn.exceptions.NotFittedError
             If called before `fit`.
         """
-        X = begin_predict(self, X)
+        X = features_to_predict(self, X)
         return np.asarray(self.estimator_.predict(X))
 
     @available_if(_estimator_has("predict_proba"))  # type: ignore[untyped-decorator]
@@ -443,7 +450,7 @@ class MCDPReweighter(
         sklearn.exceptions.NotFittedError
             If called before `fit`.
         """
-        X = begin_predict(self, X)
+        X = features_to_predict(self, X)
         return np.asarray(self.estimator_.predict_proba(X))
 
     @available_if(_estimator_has("decision_function"))  # type: ignore[untyped-decorator]
@@ -464,18 +471,20 @@ class MCDPReweighter(
         sklearn.exceptions.NotFittedError
             If called before `fit`.
         """
-        X = begin_predict(self, X)
+        X = features_to_predict(self, X)
         return np.asarray(self.estimator_.decision_function(X))
 
 
 def _route(
-    mitigator: Any,
+    mitigator: MCDPReweighter,
     sensitive_features: ArrayLike | None,
     fit_params: dict[str, Any],
     weights: NDArray[Any] | None,
 ) -> Bunch:
-    """Route the metadata given to `fit`; the classifier gets the weights."""
-    routed = route_fit_params(mitigator, sensitive_features, fit_params)
+    """Route the metadata passed to `fit`; the classifier gets the weights."""
+    routed = route_fit_params(
+        mitigator, sensitive_features, fit_params, cv=mitigator.cv
+    )
     if weights is not None:
         keyword = weight_keyword(mitigator.estimator)
         routed.estimator.fit = {**routed.estimator.fit, keyword: weights}
@@ -506,7 +515,8 @@ def fit_to_fair_scores(
 ) -> Fitted:
     """Fit to fair scores of held-out rows, and compare on rows set aside.
 
-    Their fair scores come from the map of the others. `done` is called after each fit.
+    The fair scores of rows set aside come from the map of the others. `done` is called
+    after each fit.
     """
     rows, aside = mitigator._held_out, mitigator._set_aside
     tested, strength = rows[aside], mitigator.strength_
@@ -537,15 +547,15 @@ def fit_to_fair_scores(
 def _fit_twice(
     mitigator: MCDPReweighter,
     X: Any,
-    chosen: Integers,
+    positions: Integers,
     weights: Floats,
     params: dict[str, Any],
 ) -> Any:
-    """Fit a clone to some rows twice, with each label and its weights."""
-    twice = np.tile(chosen, 2)
+    """Fit a clone to rows twice, with each label and its weights."""
+    twice = np.tile(positions, 2)
     params = params_of_rows(params, twice, len(weights))
-    params[weight_keyword(mitigator.estimator)] = weights[chosen].T.ravel()
-    y = np.repeat(mitigator.classes_, len(chosen))
+    params[weight_keyword(mitigator.estimator)] = weights[positions].T.ravel()
+    y = np.repeat(mitigator.classes_, len(positions))
     return clone(mitigator.estimator).fit(take_rows(X, twice), y, **params)
 
 
@@ -557,87 +567,98 @@ class Splits(NamedTuple):
     sets_aside: bool
 
 
-def split_with_rows_aside(mitigator: Any, given: Given, routed: Bunch) -> Splits:
+def split_with_rows_aside(
+    mitigator: MCDPReweighter, inputs: FitInputs, routed: Bunch
+) -> Splits:
     """Set rows aside, and split the others into folds.
 
-    The first model is fitted to all others. It predicts the rows set aside, and is the
-    plain one that the result is compared with.
+    The first model is fitted to all others and predicts the rows set aside: the result
+    is compared with it.
     """
-    rows = given.rows
+    rows, target = inputs.rows, inputs.target
+    all_rows = np.arange(len(rows))
     if isinstance(mitigator.cv, Integral):
-        splits, group_splits, aside = _split_others(mitigator, rows, given.target)
+        aside = _draw_rows_aside(mitigator, rows)
+        others = np.setdiff1d(all_rows, aside)
+        y, codes = target[others], rows.groups.codes[others]
+        splits, group_splits = (
+            [
+                (others[train], others[test])
+                for train, test in make_splits(mitigator, None, y, codes, {}, most)
+            ]
+            for most in (None, _MOST_GROUP_FOLDS)
+        )
     else:
-        columns = given.X, given.target, rows.groups.codes, routed.splitter.split
-        splits, aside = _split_by_cv(mitigator, rows, make_splits(mitigator, *columns))
+        columns = inputs.X, target, rows.groups.codes, routed.splitter.split
+        splits = [  # which may be masks
+            (all_rows[train], all_rows[test])
+            for train, test in make_splits(mitigator, *columns)
+        ]
+        aside = _first_test_part(mitigator, rows, splits)
+        if len(aside):
+            splits = [_without(split, aside) for split in splits[1:]]
         group_splits = splits
     if not len(aside):
         return Splits(splits, group_splits, False)
-    others = np.setdiff1d(np.arange(len(rows)), aside)
+    others = np.setdiff1d(all_rows, aside)
     (train, test), *rest = group_splits
     group_splits = [(train, np.append(test, aside)), *rest]
     return Splits([(others, aside), *splits], group_splits, True)
 
 
-def _split_others(
-    mitigator: Any, rows: Rows, target: NDArray[Any]
-) -> tuple[list[Split], list[Split], Integers]:
-    """Draw rows to set aside, and make folds of the others for both models."""
-    seed = 0 if mitigator.random_state is None else mitigator.random_state
-    others, aside = np.arange(len(rows)), np.arange(0)
-    if np.count_nonzero(rows.weights) >= MIN_ROWS:
-        try:
-            drawn = hold_out(rows, _SHARE_SET_ASIDE, check_random_state(seed))[1]
-        except ValueError:  # a class has a single row, of which folds will say more
-            drawn = aside
-        others = np.setdiff1d(others, drawn)
-        if not _can_compare(rows[drawn]) or (
-            np.bincount(rows.y_true[others], minlength=2).min() < mitigator.cv
-        ):
-            others, drawn = np.arange(len(rows)), aside
-            _warn_of_no_comparison(
-                mitigator,
-                "a tenth of the rows would have a single class or group, or leave "
-                "too few of a class",
-            )
-        aside = drawn
-    y, codes = target[others], rows.groups.codes[others]
-    both = []
-    for most_folds in (None, _MOST_GROUP_FOLDS):
-        splits = make_splits(mitigator, None, y, codes, {}, most_folds)
-        both.append([(others[train], others[test]) for train, test in splits])
-    return both[0], both[1], aside
-
-
-def _split_by_cv(
-    mitigator: Any, rows: Rows, splits: list[Split]
-) -> tuple[list[Split], Integers]:
-    """Set the first test part of `cv` aside, and leave it out of the others."""
-    all_rows = np.arange(len(rows))  # parts may be masks
-    splits = [(all_rows[train], all_rows[test]) for train, test in splits]
-    aside = splits[0][1]
-    others = [
-        (np.setdiff1d(train, aside), np.setdiff1d(test, aside))
-        for train, test in splits[1:]
-    ]
+def _draw_rows_aside(mitigator: MCDPReweighter, rows: Rows) -> Integers:
+    """Draw rows to set aside; none of few rows, or where nothing can be compared."""
+    nothing = np.arange(0)
     if np.count_nonzero(rows.weights) < MIN_ROWS:
-        return splits, aside[:0]
-    y, codes = rows.y_true, rows.groups.codes
+        return nothing
+    seed = 0 if mitigator.random_state is None else mitigator.random_state
+    try:
+        aside = hold_out(rows, _SHARE_SET_ASIDE, check_random_state(seed))[1]
+    except ValueError:  # a class has a single row, of which folds will say more
+        aside = nothing
+    others = np.setdiff1d(np.arange(len(rows)), aside)
+    smallest_class = np.bincount(rows.y_true[others], minlength=2).min()
+    if _can_compare(rows[aside]) and smallest_class >= mitigator.cv:
+        return aside
+    _warn_of_no_comparison(
+        mitigator,
+        "a tenth of the rows would have a single class or group, or leave too few of a "
+        "class",
+    )
+    return nothing
+
+
+def _first_test_part(
+    mitigator: MCDPReweighter, rows: Rows, splits: list[Split]
+) -> Integers:
+    """Return the first test part of `cv`, to be set aside, or no rows as above."""
+    aside = splits[0][1]
+    nothing = aside[:0]
+    if np.count_nonzero(rows.weights) < MIN_ROWS:
+        return nothing
+    others = [_without(split, aside) for split in splits[1:]]
     several = [
         len(np.unique(values[train])) > 1
         for train, _ in others
-        for values in (y, codes)
+        for values in (rows.y_true, rows.groups.codes)
     ]
     if others and all(several) and _can_compare(rows[aside]):
-        return others, aside
+        return aside
     _warn_of_no_comparison(
         mitigator,
-        "the first test part of cv, or training parts without it, have a single "
-        "class or group",
+        "the first test part of cv, or training parts without it, have a single class "
+        "or group",
     )
-    return splits, aside[:0]
+    return nothing
 
 
-def _warn_of_no_comparison(mitigator: Any, reason: str) -> None:
+def _without(split: Split, positions: Integers) -> Split:
+    """Leave rows out of both parts of a split."""
+    train, test = split
+    return np.setdiff1d(train, positions), np.setdiff1d(test, positions)
+
+
+def _warn_of_no_comparison(mitigator: MCDPReweighter, reason: str) -> None:
     """Tell the user that nothing is compared, and why."""
     warn_user(
         f"{type(mitigator).__name__} sets no rows aside, and comparison_ is None: "

@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from inspect import signature
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -295,41 +295,28 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
     check_integer("n_resamples", n_resamples, 1)
     check_integer("n_permutations", n_permutations, 1)
     X, y = indexable(X, as_array(y, "y"))
-    weights = check_weights(sample_weight, len(y))
-    group_labels, selector, resolved = labels_and_groups(
-        resolve_groups, sensitive_features, X
+    rows, selector, labels = _read_rows(
+        X, y, sensitive_features, control_features, sample_weight, clusters
     )
-    stratum_labels, strata = None, None
-    if control_features is not None:
-        stratum_labels, _, strata = labels_and_groups(
-            resolve_strata, control_features, X
-        )
-    people = None
-    if clusters is not None:
-        people = check_clusters(clusters, resolved, strata)
-    within = _permuted_within(within, metric, y, strata)
+    within = _permuted_within(within, metric, y, rows.strata)
     splitter = _make_splitter(cv, groups, selector, y, is_classifier(estimator))
     method = response_method_for(metric, response_method)
-    labels = {"sensitive_features": group_labels, "control_features": stratum_labels}
     metadata = {**labels, "sample_weight": sample_weight}
     routed = _route(estimator, splitter, metadata, groups, params or {})
     jobs: dict[str, Any] = {"n_jobs": n_jobs, "verbose": verbose}
     respond_to = partial(_respond, labels=labels, response_method=method)
-    rows, responses, classes = _cross_predict(
-        estimator, X, y, splitter, routed, respond_to, jobs
-    )
+    folds = _cross_predict(estimator, X, y, splitter, routed, respond_to, jobs)
+    classes = _common_classes([fold.classes for fold in folds])
     metric = as_metric(metric, **positive_label(metric, method, classes))
-    every_row = Rows(resolved, strata, y_true=y, weight=weights, cluster=people)
-    held_out, owners = _join_folds(every_row, rows, responses)
+    held_out, owners = _join_folds(rows, folds)
     within = None if within is None else within[owners]
     value = metric.evaluate(held_out)
     sample = Sample.from_rows(metric, replace(held_out, fold=None))
-    resampled = resample(
-        sample, value, level, n_resamples, generator=check_seed(random_state), **jobs
-    )
+    generator = check_seed(random_state)
+    resampled = resample(sample, value, level, n_resamples, generator=generator, **jobs)
     generator = check_seed(random_state)
     test = permute(sample, value, within, n_permutations, generator=generator, **jobs)
-    fold_values = _values_of_folds(metric, held_out, len(rows))
+    fold_values = _values_of_folds(metric, held_out, len(folds))
     _warn_of_undefined_folds(fold_values, value)
     _, first = np.unique(owners, return_index=True)
     sizes = held_out[first].groups.sizes().tolist()
@@ -346,11 +333,49 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
         null_mean=test.null_mean,
         corrected=corrected,
         confidence_level=level,
-        n_splits=len(rows),
+        n_splits=len(folds),
         n_rows=len(first),
         group_sizes=dict(zip(held_out.labels, sizes, strict=True)),
         fold_values=fold_values,
     )
+
+
+def _read_rows(
+    X: Any,
+    y: NDArray[Any],
+    sensitive_features: Any,
+    control_features: Any,
+    sample_weight: ArrayLike | None,
+    clusters: ArrayLike | None,
+) -> tuple[Rows, Selector | None, dict[str, Any]]:
+    """Return the rows, the columns of X that have groups, and labels for an estimator.
+
+    Labels are None where columns of X have the groups or strata.
+    """
+    weights = check_weights(sample_weight, len(y))
+    group_labels, selector, groups = labels_and_groups(
+        resolve_groups, sensitive_features, X
+    )
+    stratum_labels, strata = None, None
+    if control_features is not None:
+        stratum_labels, _, strata = labels_and_groups(
+            resolve_strata, control_features, X
+        )
+    people = None if clusters is None else check_clusters(clusters, groups, strata)
+    rows = Rows(groups, strata, y_true=y, weight=weights, cluster=people)
+    labels = {"sensitive_features": group_labels, "control_features": stratum_labels}
+    return rows, selector, labels
+
+
+class HeldOutFold(NamedTuple):
+    """Positions of the rows that a fold holds out, and what its model tells.
+
+    `responses` are to the rows, and `classes` are those that the model knows.
+    """
+
+    positions: Integers
+    responses: NDArray[Any]
+    classes: list[Any]
 
 
 def _cross_predict(
@@ -359,18 +384,16 @@ def _cross_predict(
     y: NDArray[Any],
     splitter: Any,
     routed: Bunch,
-    respond_to: Callable[..., Any],
+    respond_to: Callable[..., HeldOutFold],
     jobs: dict[str, Any],
-) -> tuple[Sequence[Integers], Sequence[NDArray[Any]], list[Any]]:
-    """Return the rows and responses of each fold, and the classes of all models."""
+) -> list[HeldOutFold]:
+    """Fit a clone on each fold, and return the responses to the rows held out."""
     # Folds of a regression are stratified by group alone.
     by_group = isinstance(splitter, GroupStratifiedKFold)
     by_group = by_group and not is_classifier(estimator)
     classes = np.zeros(len(y), dtype=np.intp) if by_group else y
     splits = list(splitter.split(X, classes, **routed.splitter.split))
-    folds = cross_fit(estimator, X, y, splits, routed.estimator.fit, respond_to, **jobs)
-    rows, responses, classes_of_folds = zip(*folds, strict=True)
-    return rows, responses, _common_classes(classes_of_folds)
+    return cross_fit(estimator, X, y, splits, routed.estimator.fit, respond_to, **jobs)
 
 
 def _permuted_within(
@@ -447,22 +470,22 @@ def _route(
 def _respond(
     estimator: Any,
     X: Any,
-    rows: Integers,
+    positions: Integers,
     labels: dict[str, Any],
     response_method: str | tuple[str, ...],
-) -> tuple[Integers, NDArray[Any], list[Any]]:
-    """Return the rows held out, the response to each, and the classes of the model.
+) -> HeldOutFold:
+    """Return the responses of a fitted model to the rows held out.
 
-    The estimator gets their groups if it takes them.
+    The estimator gets the labels of their groups if it takes them.
     """
     labels = {
-        name: take_rows(values, rows)
+        name: take_rows(values, positions)
         for name, values in labels.items()
         if values is not None
     }
     method = find_score_method(estimator, response_method)
     responses = respond(estimator, method, X, **labels)
-    return rows, responses, list(getattr(estimator, "classes_", ()))
+    return HeldOutFold(positions, responses, list(getattr(estimator, "classes_", ())))
 
 
 def _values_of_folds(metric: Metric, held_out: Rows, n_folds: int) -> Floats:
@@ -486,27 +509,26 @@ def _common_classes(classes_of_folds: Sequence[list[Any]]) -> list[Any]:
     return first
 
 
-def _join_folds(
-    rows: Rows, held_out: Sequence[Integers], responses: Sequence[NDArray[Any]]
-) -> tuple[Rows, Integers]:
-    """Return an entry for each response of all folds, and the row that each is of.
+def _join_folds(rows: Rows, folds: Sequence[HeldOutFold]) -> tuple[Rows, Integers]:
+    """Return an entry for each response of all folds, and the position of its row.
 
-    Entries are in the order of the rows; those without weight are left out. Rows that
+    Entries are in the order of the rows; entries without weight are left out. Rows that
     several folds hold out are drawn and permuted with all responses to them.
     """
-    owners = np.concatenate(held_out)
-    fold = np.repeat(np.arange(len(held_out)), list(map(len, held_out)))
-    joined = replace(rows[owners], y_pred=np.concatenate(responses), fold=fold)
+    owners = np.concatenate([fold.positions for fold in folds])
+    responses = np.concatenate([fold.responses for fold in folds])
+    numbers = np.repeat(np.arange(len(folds)), [len(fold.positions) for fold in folds])
+    joined = replace(rows[owners], y_pred=responses, fold=numbers)
     order = np.argsort(owners, kind="stable")
     joined, owners = joined[order], owners[order]
     if rows.weight is not None:
-        counts = joined.weights > 0
-        joined, owners = joined[counts], owners[counts]
+        has_weight = joined.weights > 0
+        joined, owners = joined[has_weight], owners[has_weight]
     if not len(joined):
         raise ValueError(
             "sample_weight is zero for every row that cv holds out, expected a "
             "positive weight in each group."
-            if fold.size
+            if numbers.size
             else "cv holds out no row, expected at least one in each group."
         )
     repeated = bool((owners[1:] == owners[:-1]).any())
@@ -519,7 +541,7 @@ def _join_folds(
 def _warn_of_undefined_folds(values: Floats, value: float) -> None:
     """Warn once where the metric is undefined for some of the folds.
 
-    Where it is undefined for all rows together, too, there was a warning already.
+    Where the metric is undefined for all rows together, too, there was a warning.
     """
     n_undefined = int(np.isnan(values).sum())
     if n_undefined and not math.isnan(value):
@@ -536,9 +558,9 @@ def _interval(
 ) -> tuple[float, float]:
     """Return the interval of the true value, near parity as elsewhere.
 
-    The value exceeds the true one by no more than the largest noise of all comparisons,
-    of which permutations tell the distribution. The true one is that of one comparison,
-    and exceeds the value by no more than the noise of that one.
+    The value exceeds the true value by no more than the largest noise of all
+    comparisons, whose distribution is known from permutations. The true value belongs
+    to one comparison, and exceeds the value by no more than the noise of this one.
     """
     value, tail = test.value, (1 - resampled.confidence_level) / 2
     noise = test.null_distribution[~np.isnan(test.null_distribution)]

@@ -200,8 +200,8 @@ def check_metric_names(parameter: str, values: Any) -> None:
 def compared_means(cv_results: CVResults, *metrics: str) -> pd.DataFrame:
     """Return mean test scores of candidates with finite scores in all metrics.
 
-    Of a halving search, only those of the last iteration, which used most rows. The
-    index is the position in the search.
+    A halving search compares only candidates of the last iteration, which used most
+    rows. The index is the position in the search.
     """
     table = results_of(cv_results, *metrics)
     means = table[[_MEAN + metric for metric in metrics]].set_axis([*metrics], axis=1)
@@ -214,7 +214,7 @@ def compared_means(cv_results: CVResults, *metrics: str) -> pd.DataFrame:
 def results_of(cv_results: Any, *metrics: str) -> pd.DataFrame:
     """Return means and standard deviations of the scores of a search.
 
-    A row is a candidate. Of a halving search there is also the iteration, "iter".
+    A row is a candidate. A halving search has also the iteration, "iter".
     """
     if not isinstance(cv_results, (Mapping, pd.DataFrame)):
         raise ValueError(
@@ -261,7 +261,7 @@ def _numbers(
 ) -> Floats:
     """Return a column with one number for each candidate, or raise.
 
-    There must be one candidate at least, or as many as given.
+    There must be one candidate at least, or `n_candidates`.
     """
     must = f"cv_results[{column!r}] must have one number for each candidate of the"
     try:
@@ -377,7 +377,7 @@ class BestUnder(Rule):
             )
 
     def _fairness_of(self, scores: pd.DataFrame) -> pd.Series:
-        """Return how far the disparity that is nearest to its limit is within it."""
+        """Return the smallest distance of a disparity below its limit."""
         within = scores.to_numpy() + np.array(limits_of(self), dtype=float)
         return pd.Series(within.min(axis=1), scores.index)
 
@@ -750,9 +750,9 @@ def non_dominated(points: Floats) -> Bools:
 
 
 def hypervolume(points: Floats, reference: Floats) -> float:
-    """Return volume between a reference point and the points that are better than it.
+    """Return the volume between a reference point and the points better than it.
 
-    It sums slices along the last coordinate, recursively, down to two coordinates.
+    Slices along the last coordinate are summed, recursively, down to two coordinates.
     """
     # Points at the reference point in some coordinate add nothing: > is as good as >=.
     points = points[(points > reference).all(axis=1)]

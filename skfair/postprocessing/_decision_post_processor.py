@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, ClassVar, Self, get_args
+from typing import Any, ClassVar, NamedTuple, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,12 +16,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skfair._comparison import Comparison, warn_of_comparison
 from skfair._mitigation import (
-    Given,
+    FitInputs,
     PredictsByGroup,
     as_table,
-    begin_fit,
-    begin_predict,
     check_estimator,
+    check_fit_inputs,
+    features_to_predict,
     fit_all,
     groups_to_predict,
     label_probabilities,
@@ -34,7 +33,7 @@ from skfair._mitigation import (
     weights_for,
 )
 from skfair._rows import Rows, take_rows
-from skfair._utils._arrays import Floats
+from skfair._utils._arrays import Floats, Integers
 from skfair._utils._progress import Tasks, with_callbacks
 from skfair._utils._text import listed
 from skfair._utils._validation import check_choice, check_flag, check_real
@@ -44,6 +43,7 @@ from skfair.groups import Selector, encode_groups, resolve_groups
 from skfair.model_selection._folds import Split, fit_to_rows
 from skfair.postprocessing._decision_rules import (
     FEW_HELD_OUT_ROWS,
+    FINAL_MODEL,
     Constraint,
     DecisionRules,
 )
@@ -324,29 +324,42 @@ default="demographic_parity"
         self._check_parameters()
         X = as_table(X)
         validate_data(self, X, y, skip_check_array=True)
-        given = begin_fit(
+        inputs = check_fit_inputs(
             self,
             *(X, y, sensitive_features, None, sample_weight),
+            estimator=self.estimator,
             several_classes=True,
             without_groups="no decision changes",
         )
-        self.classes_, self.groups_ = given.classes, given.rows.labels
-        self._dropped, weights = given.dropped, given.rows.weight
+        rows = inputs.rows
+        self.classes_, self.groups_ = inputs.classes, rows.labels
+        self._dropped = inputs.dropped
         shape = len(self.groups_), len(self.classes_)
         rules = DecisionRules(self.constraint, self.cost, self.uses_group, shape)
-        routed = route_fit_params(self, sensitive_features, fit_params, weights)
+        routed = route_fit_params(
+            self, sensitive_features, fit_params, rows.weight, cv=self.cv
+        )
         self._rules, self._chosen, self.path_ = rules, 0, dict[str, Any]()
         self.comparison_: Comparison | None = None
         if not self.groups_:
             params = routed.estimator.fit
-            self.estimator_ = fit_all(self.estimator, given.X, given.target, params)
+            self.estimator_ = fit_all(self.estimator, inputs.X, inputs.target, params)
             self.group_estimator_ = None
             return self
-        tasks = Tasks(self)
-        models, held_out, fitted = _fit_classifiers(self, given, routed, rules, tasks)
-        self.estimator_, self.group_estimator_ = models
-        self.path_ = rules.fit(held_out, fitted).table
-        self._chosen = rules.choose(self.max_difference)
+        tasks, splits = Tasks(self), list[Split]()
+        if not (isinstance(self.estimator, FrozenEstimator) and self.uses_group):
+            columns = inputs.X, inputs.target, rows.groups.codes
+            splits = make_splits(self, *columns, routed.splitter.split)
+        counts = rules.effective_rows(_rows_held_out(rows, splits))
+        compared = rules.groups_to_compare(counts)
+        _warn_of_few_rows(self, counts)
+        fitted = _fit_classifiers(self, inputs, routed, splits, compared, tasks)
+        self.estimator_ = fitted.class_models[FINAL_MODEL]
+        self.group_estimator_ = None
+        if fitted.group_models:
+            self.group_estimator_ = fitted.group_models[FINAL_MODEL]
+        rules.fit(fitted.held_out, compared, fitted.predict_training_rows)
+        self.path_, self._chosen = rules.table, rules.choose(self.max_difference)
         self.comparison_ = _compare(self)
         tasks.end()
         return self
@@ -447,7 +460,7 @@ default="demographic_parity"
 
     def _adjusted_scores(self, X: Any, sensitive_features: ArrayLike | None) -> Floats:
         """Return scores of classes, adjusted by the multipliers."""
-        features, classes = begin_predict(self, X), self.classes_.tolist()
+        features, classes = features_to_predict(self, X), self.classes_.tolist()
         predicted = label_probabilities(self.estimator_, features, classes)
         codes: NDArray[np.integer] = np.zeros(len(predicted), dtype=np.intp)
         needed = self.uses_group or sensitive_features is not None
@@ -480,92 +493,141 @@ default="demographic_parity"
 def _compare(model: DecisionPostProcessor) -> Comparison:
     """Compare the decisions of the rule that is chosen, and warn of a limit missed."""
     rules, limit = model._rules, model.max_difference
-    found = rules.compare(model._chosen)
-    if rules.kept.any() and not rules.shows(model._chosen, limit):
+    comparison = rules.compare(model._chosen)
+    if rules.groups_compared.any() and not rules.shows(model._chosen, limit):
         problem = f"max_difference={limit:g} is not shown to be kept"
-        warn_of_comparison(model, found, _REMEDY, problem)
-    return found
+        warn_of_comparison(model, comparison, _REMEDY, problem)
+    return comparison
+
+
+def _rows_held_out(rows: Rows, splits: list[Split]) -> Rows:
+    """Return the rows of a group that splits hold out, all without splits."""
+    held_out = np.full(len(rows), not splits)
+    for _, test in splits:
+        held_out[test] = True
+    return rows[held_out].grouped()
+
+
+def _warn_of_few_rows(model: DecisionPostProcessor, counts: Floats) -> None:
+    """Name the groups that are left out of the difference for too few held-out rows.
+
+    `counts` are the effective numbers of rows, by group and set of rows.
+    """
+    rules = model._rules
+    few = rules.has_few_rows(counts)
+    if not few.any():
+        return
+    by_class = len(rules.decisions_compared) > 1
+    left_out = [
+        f"{model.groups_[group]!r} with {counts[group, label]:.0f} rows"
+        + (f" of class {model.classes_[label]}" if by_class else "")
+        for group, label in np.argwhere(few)
+    ]
+    any_compared = rules.groups_to_compare(counts).any()
+    warn_user(
+        f"{type(model).__name__}: groups of at most {FEW_HELD_OUT_ROWS} held-out "
+        f"rows{' of a class' * by_class} are left out of the difference, as their "
+        f"rates are not known well enough: {listed(left_out)}."
+        + ("" if any_compared else " So no decision is changed."),
+        MitigationWarning,
+    )
+
+
+class FittedClassifiers(NamedTuple):
+    """Classifiers of the class and of the group, and what they predict.
+
+    The models of the folds come first, and the model of all rows last, at
+    `FINAL_MODEL`; `group_models` is empty where nothing predicts the group. Each model
+    was fitted to the rows at its `training_positions`. `held_out` are the rows that are
+    compared, with the probability of each class and group.
+    """
+
+    inputs: FitInputs
+    class_models: list[Any]
+    group_models: list[Any]
+    training_positions: list[Integers]
+    held_out: Rows
+
+    def predict_training_rows(self, fold: int) -> Rows:
+        """Return the rows that the models of a fold were fitted to, as they predict."""
+        rows = self.inputs.rows[self.training_positions[fold]].grouped()
+        X = take_rows(self.inputs.X, rows.position)
+        labels = self.inputs.classes.tolist()
+        predicted = label_probabilities(self.class_models[fold], X, labels)
+        if self.group_models:
+            labels = list(range(rows.n_groups))
+            q = label_probabilities(self.group_models[fold], X, labels)
+            predicted = np.hstack([predicted, q])
+        return replace(rows, y_pred=predicted)
 
 
 def _fit_classifiers(
-    mitigator: Any, given: Given, routed: Bunch, rules: DecisionRules, tasks: Tasks
-) -> tuple[tuple[Any, Any], Rows, Callable[[int], Rows]]:
-    """Fit the classifiers to all rows, and on folds to predict those held out.
-
-    Return that of the class and that of the group, None where groups are given, and the
-    held-out rows that are compared, with the probability of each class and group. The
-    function that is returned predicts the rows that the classifiers of a fold, or of
-    all rows for -1, were fitted to.
-    """
-    rows, uses_group, splits = given.rows, mitigator.uses_group, list[Split]()
-    estimator, params = mitigator.estimator, routed.estimator.fit
-    frozen, codes = isinstance(estimator, FrozenEstimator), rows.groups.codes
-    if not (frozen and uses_group):
-        columns = given.X, given.target, codes
-        splits = make_splits(mitigator, *columns, routed.splitter.split)
-    _keep_groups(mitigator, rules, rows, [test for _, test in splits])
-    fits = [(estimator, given.target, given.classes.tolist(), params)]
-    if not uses_group and rules.kept.any():
-        if frozen or not get_config()["enable_metadata_routing"]:
-            estimator = estimator.estimator if frozen else estimator
-            params = weights_for(estimator, rows.weight)
-        # Nothing is asked of a group that is left out: it is not predicted.
-        known = np.asarray(rules.kept.any(axis=1))
-        codes = np.where(known[codes] & (codes >= 0), codes, -1)
-        fits.append((estimator, codes, list(range(rows.n_groups)), params))
-    tasks.begin((len(fits) - frozen) * (len(splits) + 1))
-    predicted, settings = [], (mitigator.n_jobs, tasks.done)
-    every, positions = list[tuple[list[Any], list[Any]]](), np.arange(len(rows))
-    with tip_to_drop(mitigator, given.X):
-        for model, values, labels, params in fits:
-            training = given.X, rows, values, labels, splits, params
-            models, held_out = predict_folds(model, *training, *settings)
-            predicted.append(mean_of_folds(held_out, len(rows)))
-            if isinstance(model, FrozenEstimator):
-                models = [model] * (len(splits) or 1)
-            else:
-                own = np.flatnonzero(np.isin(values, labels))
-                model = fit_to_rows(clone(model), given.X, values, own, params)
-                tasks.done("all rows")
-            every.append(([*models, model], labels))
-    training_rows = [*(positions[train] for train, _ in splits), positions]
-
-    def predict_own(number: int) -> Rows:
-        own = rows[training_rows[number]].grouped()
-        X = take_rows(given.X, own.position)
-        probabilities = [label_probabilities(m[number], X, to) for m, to in every]
-        return replace(own, y_pred=np.hstack(probabilities))
-
+    model: DecisionPostProcessor,
+    inputs: FitInputs,
+    routed: Bunch,
+    splits: list[Split],
+    groups_compared: NDArray[np.bool_],
+    tasks: Tasks,
+) -> FittedClassifiers:
+    """Fit the classifiers to all rows, and on folds to predict the rows held out."""
+    rows, positions = inputs.rows, np.arange(len(inputs.rows))
+    estimator, params = model.estimator, routed.estimator.fit
+    is_frozen = isinstance(estimator, FrozenEstimator)
+    predicts_group = not model.uses_group and bool(groups_compared.any())
+    tasks.begin((1 + predicts_group - is_frozen) * (len(splits) + 1))
+    group_models: list[Any] = []
+    with tip_to_drop(model, inputs.X, estimator):
+        class_models, predicted = _fit_on_folds(
+            *(model, inputs, estimator, inputs.target, inputs.classes.tolist()),
+            *(splits, params, tasks),
+        )
+        if predicts_group:
+            if is_frozen or not get_config()["enable_metadata_routing"]:
+                estimator = estimator.estimator if is_frozen else estimator
+                params = weights_for(estimator, rows.weight)
+            # Nothing is asked of a group that is left out: it is not predicted.
+            codes, known = rows.groups.codes, np.asarray(groups_compared.any(axis=1))
+            codes = np.where(known[codes] & (codes >= 0), codes, -1)
+            group_models, q = _fit_on_folds(
+                *(model, inputs, estimator, codes, list(range(rows.n_groups))),
+                *(splits, params, tasks),
+            )
+            predicted = np.hstack([predicted, q])
     fold = np.zeros(len(rows), dtype=np.intp)
     for number, (_, test) in reversed(list(enumerate(splits))):
         fold[test] = number
-    last = [models[-1] for models, _ in every]
-    held_out = replace(rows, y_pred=np.hstack(predicted), fold=fold).grouped()
-    held_out = held_out[np.isfinite(held_out.y_pred).all(axis=1)]
-    return (last[0], (*last, None)[1]), held_out, predict_own
-
-
-def _keep_groups(
-    mitigator: Any, rules: DecisionRules, rows: Rows, tests: list[NDArray[Any]]
-) -> None:
-    """Leave groups with too few held-out rows out of the comparison, and name them."""
-    held_out = np.full(len(rows), not tests)
-    for test in tests:
-        held_out[test] = True
-    few, counts = rules.keep_groups(rows[held_out].grouped())
-    if not few.any():
-        return
-    several = len(rules.compared) > 1
-    named = [
-        f"{mitigator.groups_[group]!r}"
-        + f" with {counts[group, label]:.0f} rows"
-        + (f" of class {mitigator.classes_[label]}" if several else "")
-        for group, label in np.argwhere(few)
-    ]
-    nothing = "" if rules.kept.any() else " So no decision is changed."
-    warn_user(
-        f"{type(mitigator).__name__}: groups of at most {FEW_HELD_OUT_ROWS} held-out "
-        f"rows{' of a class' * several} are left out of the difference, as their "
-        f"rates are not known well enough: {listed(named)}.{nothing}",
-        MitigationWarning,
+    held_out = replace(rows, y_pred=predicted, fold=fold).grouped()
+    return FittedClassifiers(
+        inputs,
+        class_models,
+        group_models,
+        [*(positions[train] for train, _ in splits), positions],
+        held_out[np.isfinite(held_out.y_pred).all(axis=1)],
     )
+
+
+def _fit_on_folds(
+    model: DecisionPostProcessor,
+    inputs: FitInputs,
+    estimator: Any,
+    target: NDArray[Any],
+    labels: list[Any],
+    splits: list[Split],
+    params: dict[str, Any],
+    tasks: Tasks,
+) -> tuple[list[Any], Floats]:
+    """Fit a clone on each fold and one to all rows; predict labels of rows held out.
+
+    A frozen estimator stands for all of these models.
+    """
+    models, held_out = predict_folds(
+        *(estimator, inputs.X, inputs.rows, target, labels, splits, params),
+        *(model.n_jobs, tasks.done),
+    )
+    predicted = mean_of_folds(held_out, len(inputs.rows))
+    if isinstance(estimator, FrozenEstimator):
+        return [estimator] * (len(splits) + 1), predicted
+    positions = np.flatnonzero(np.isin(target, labels))
+    final = fit_to_rows(clone(estimator), inputs.X, target, positions, params)
+    tasks.done("all rows")
+    return [*models, final], predicted

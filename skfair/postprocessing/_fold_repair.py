@@ -22,13 +22,13 @@ from skfair._comparison import (
     warn_of_comparison,
 )
 from skfair._mitigation import (
-    Given,
-    begin_predict,
-    find_strata,
+    FitInputs,
+    features_to_predict,
     groups_to_predict,
     label_probabilities,
     make_splits,
     predict_targets,
+    read_strata,
     tenths_of,
     tip_to_drop,
 )
@@ -93,7 +93,7 @@ class Spread:
 
 
 def score_held_out(
-    mitigator: Any, given: Given, routed: Bunch, tasks: Tasks
+    mitigator: Any, given: FitInputs, routed: Bunch, tasks: Tasks
 ) -> tuple[list[Any], Rows]:
     """Fit the estimator on folds, and return the models and the rows held out.
 
@@ -105,7 +105,7 @@ def score_held_out(
         columns = given.X, given.target, cells_to_repair(rows)
         splits = make_splits(mitigator, *columns, routed.splitter.split)
     tasks.begin(len(splits))
-    with tip_to_drop(mitigator, given.X):
+    with tip_to_drop(mitigator, given.X, mitigator.estimator):
         models, held_out = predict_targets(mitigator, given, splits, routed, tasks)
     usable = (cells_to_repair(held_out) >= 0) & (held_out.weights > 0)
     scores = held_out.y_pred[:, -1] + 0.0  # no negative zeros
@@ -172,7 +172,7 @@ def repair_across_folds(
 def predict_fitted(
     mitigator: Any,
     models: list[Any],
-    given: Given,
+    given: FitInputs,
     held_out: Rows,
     spread: Spread | None,
 ) -> ModelPredictions | None:
@@ -296,14 +296,14 @@ def repair_predictions(
     control_features: ArrayLike | None,
 ) -> Floats:
     """Return the mean of the predictions of the models, each of which is repaired."""
-    features, models = begin_predict(mitigator, X), mitigator.estimators_
+    features, models = features_to_predict(mitigator, X), mitigator.estimators_
     predicted = [scores_of(mitigator, model, features) for model in models]
     repairer = mitigator.repairer_
     if repairer is None:
         return predicted[0]
     groups, strata = repairer._read_groups(
         groups_to_predict(mitigator, X, sensitive_features),
-        find_strata(mitigator, X, control_features),
+        read_strata(mitigator.control_features, X, control_features),
         count_rows(X),
         mitigator.unknown_groups,
     )

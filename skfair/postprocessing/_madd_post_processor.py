@@ -20,11 +20,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from skfair._comparison import Comparison
 from skfair._mitigation import (
     ROUTED,
-    Given,
+    FitInputs,
     PredictsWithinStrata,
     as_table,
-    begin_fit,
     check_estimator,
+    check_fit_inputs,
     fit_all,
     groups_to_compare,
     keep_comparable,
@@ -370,14 +370,21 @@ class MADDPostProcessor(
         X = as_table(X)
         validate_data(self, X, y, skip_check_array=True)
         columns = X, y, sensitive_features, control_features, sample_weight
-        given = begin_fit(
-            self, *columns, all_strata=True, without_groups="nothing is repaired"
+        given = check_fit_inputs(
+            self,
+            *columns,
+            estimator=self.estimator,
+            stratum_selector=self.control_features,
+            all_strata=True,
+            without_groups="nothing is repaired",
         )
         refuse_labels_as_strata(given)
         rows, weights = given.rows, given.rows.weight
         self.classes_, self.groups_ = given.classes, rows.labels
         self.strata_, self._dropped = given.strata, given.dropped
-        routed = route_fit_params(self, sensitive_features, fit_params, weights)
+        routed = route_fit_params(
+            self, sensitive_features, fit_params, weights, cv=self.cv
+        )
         self.repairer_: ScoreRepairer | None = None
         self.comparison_: Comparison | None = None
         self.repair_level_: float | None = 0.0
@@ -523,7 +530,7 @@ class MADDPostProcessor(
         return threshold_of(models) if self.threshold is None else self.threshold
 
 
-def refuse_labels_as_strata(given: Given) -> None:
+def refuse_labels_as_strata(given: FitInputs) -> None:
     """Raise if strata tell the class, which is not known at prediction."""
     rows, strata = given.rows, given.rows.strata
     if strata is None or len(given.strata) < 2:

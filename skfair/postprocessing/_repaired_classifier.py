@@ -13,12 +13,12 @@ from sklearn.utils.validation import validate_data
 
 from skfair._comparison import Comparison, compare_classifiers, warn_of_comparison
 from skfair._mitigation import (
-    Given,
+    FitInputs,
     PredictsByGroup,
     as_table,
-    begin_fit,
-    begin_predict,
     check_estimator,
+    check_fit_inputs,
+    features_to_predict,
     fit_all,
     groups_to_predict,
     label_probabilities,
@@ -230,15 +230,22 @@ class RepairedClassifier(
         X = as_table(X)
         validate_data(self, X, y, skip_check_array=True)
         columns = X, y, sensitive_features, None, sample_weight
-        given = begin_fit(self, *columns, without_groups="nothing is repaired")
+        given = check_fit_inputs(
+            self,
+            *columns,
+            estimator=self.estimator,
+            without_groups="nothing is repaired",
+        )
         rows, target = given.rows, given.target
         self.classes_, self.groups_ = given.classes, rows.labels
         self._dropped = given.dropped
-        routed = route_fit_params(self, sensitive_features, fit_params, rows.weight)
+        routed = route_fit_params(
+            self, sensitive_features, fit_params, rows.weight, cv=self.cv
+        )
         params = routed.estimator.fit
         self.repair_, self.comparison_ = None, None
         tasks = Tasks(self)
-        with tip_to_drop(self, X):
+        with tip_to_drop(self, X, self.estimator):
             if rows.labels:
                 held_out = _score_held_out(self, given, routed, tasks)
                 self.repair_ = clone(self.repair, safe=False).fit(held_out)
@@ -275,7 +282,7 @@ class RepairedClassifier(
             If no groups are given, on wrong lengths, and on groups that were absent in
             `fit`.
         """
-        features, labels = begin_predict(self, X), self.classes_.tolist()
+        features, labels = features_to_predict(self, X), self.classes_.tolist()
         scores = label_probabilities(self.estimator_, features, labels)[:, 1]
         if self.repair_ is not None:
             given = groups_to_predict(self, X, sensitive_features)
@@ -310,7 +317,7 @@ class RepairedClassifier(
 
 
 def _score_held_out(
-    model: RepairedClassifier, given: Given, routed: Any, tasks: Tasks
+    model: RepairedClassifier, given: FitInputs, routed: Any, tasks: Tasks
 ) -> Rows:
     """Return the rows held out that have a group and a weight, with score and fold."""
     splits = list[Split]()

@@ -14,8 +14,8 @@ from skfair._mitigation import (
     ROUTED,
     PredictsWithinStrata,
     as_table,
-    begin_fit,
     check_estimator,
+    check_fit_inputs,
     fit_all,
     route_fit_params,
 )
@@ -251,13 +251,20 @@ class RepairedRegressor(
         X = as_table(X)
         validate_data(self, X, y, skip_check_array=True)
         columns = X, y, sensitive_features, control_features, sample_weight
-        given = begin_fit(
-            self, *columns, all_strata=True, without_groups="nothing is repaired"
+        given = check_fit_inputs(
+            self,
+            *columns,
+            estimator=self.estimator,
+            stratum_selector=self.control_features,
+            all_strata=True,
+            without_groups="nothing is repaired",
         )
         rows, weights = given.rows, given.rows.weight
         self.groups_, self.strata_ = rows.labels, given.strata
         self._dropped = given.dropped
-        routed = route_fit_params(self, sensitive_features, fit_params, weights)
+        routed = route_fit_params(
+            self, sensitive_features, fit_params, weights, cv=self.cv
+        )
         self.repairer_: ScoreRepairer | None = None
         self.comparison_: Comparison | None = None
         if not rows.labels:

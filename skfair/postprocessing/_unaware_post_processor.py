@@ -14,8 +14,8 @@ from skfair._mitigation import (
     ROUTED,
     MetaMitigator,
     as_table,
-    begin_fit,
-    begin_predict,
+    check_fit_inputs,
+    features_to_predict,
     fit_all,
     label_probabilities,
     make_splits,
@@ -322,28 +322,38 @@ class UnawarePostProcessor(
         X = as_table(X)
         validate_data(self, X, y, skip_check_array=True)
         columns = X, y, sensitive_features, control_features, sample_weight
-        given = begin_fit(self, *columns)
-        rows = given.rows
-        self.classes_, self.groups_ = given.classes, rows.labels
-        self.strata_, self._dropped = given.strata, given.dropped
-        routed = route_fit_params(self, sensitive_features, fit_params, rows.weight)
+        inputs = check_fit_inputs(
+            self,
+            *columns,
+            estimator=self.estimator,
+            stratum_selector=self.control_features,
+            warns_without_groups=self.strength != 0,
+        )
+        rows = inputs.rows
+        self.classes_, self.groups_ = inputs.classes, rows.labels
+        self.strata_, self._dropped = inputs.strata, inputs.dropped
+        routed = route_fit_params(
+            self, sensitive_features, fit_params, rows.weight, cv=self.cv
+        )
         self._maps: StrengthMaps | None = None
         self.strength_, self.path_ = 0.0, dict[str, NDArray[Any]]()
         self.comparison_: Comparison | None = None
         if not rows.labels:
             params = routed.estimator.fit
-            model = fit_all(self.estimator, given.X, given.target, params)
+            model = fit_all(self.estimator, inputs.X, inputs.target, params)
             self.estimators_, self.group_estimators_ = [model], list[Any]()
             self.threshold_ = self._threshold_of([model])
             return self
         tasks = Tasks(self)
-        to_split = given.X, given.target, rows.groups.codes
+        to_split = inputs.X, inputs.target, rows.groups.codes
         splits = make_splits(self, *to_split, routed.splitter.split)
-        found = predict_held_out(self, given, routed, (splits, splits), tasks)
-        self.estimators_, self.group_estimators_ = found.models, found.group_models
-        self._group_classes = found.group_classes
-        self.threshold_ = self._threshold_of(found.models)
-        maps = self._maps = StrengthMaps("average_precision").fit(found.rows, found.q)
+        predicted = predict_held_out(self, inputs, routed, splits, splits, tasks)
+        self.estimators_ = predicted.models
+        self.group_estimators_ = predicted.group_models
+        self._group_classes = predicted.group_classes
+        self.threshold_ = self._threshold_of(predicted.models)
+        maps = StrengthMaps("average_precision").fit(predicted.rows, predicted.q)
+        self._maps = maps
         self.strength_, self.path_ = maps.choose(self.strength)
         self.comparison_ = compare_strength(self, maps, self.strength_)
         tasks.end()
@@ -403,17 +413,18 @@ class UnawarePostProcessor(
         sklearn.exceptions.NotFittedError
             If called before `fit`.
         """
-        X = begin_predict(self, X)
+        X = features_to_predict(self, X)
         labels, models = self.classes_.tolist(), self.estimators_
         p = [label_probabilities(model, X, labels)[:, 1] for model in models]
         if self._maps is not None:
-            # The map was fitted to scores of single models. Those of an average have
-            # another distribution.
+            # The map was fitted to scores of single models, whose distribution is not
+            # that of an average.
             groups, models = self._group_classes, self.group_estimators_
             q = [label_probabilities(model, X, groups) for model in models]
             folds = range(max(len(p), len(q)))  # a frozen model goes with all others
-            both = [(p[i % len(p)], q[i % len(q)]) for i in folds]
-            p = [self._maps(*each, self.strength_) for each in both]
+            p = [
+                self._maps(p[i % len(p)], q[i % len(q)], self.strength_) for i in folds
+            ]
         mean = np.mean(p, axis=0)
         return np.column_stack([1 - mean, mean])
 
@@ -444,5 +455,5 @@ class UnawarePostProcessor(
             check_real("threshold", self.threshold, 0, 1, alternative="None or ")
 
     def _threshold_of(self, models: list[Any]) -> float:
-        """Return the threshold, that of fitted classifiers unless it is given."""
+        """Return the parameter `threshold`, by default that of fitted classifiers."""
         return threshold_of(models) if self.threshold is None else self.threshold

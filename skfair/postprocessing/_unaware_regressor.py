@@ -14,8 +14,8 @@ from skfair._mitigation import (
     ROUTED,
     MetaMitigator,
     as_table,
-    begin_fit,
-    begin_predict,
+    check_fit_inputs,
+    features_to_predict,
     fit_all,
     make_splits,
     mean_probabilities,
@@ -263,26 +263,35 @@ class UnawareRegressor(
         X = as_table(X)
         validate_data(self, X, y, skip_check_array=True)
         columns = X, y, sensitive_features, control_features, sample_weight
-        given = begin_fit(self, *columns)
-        rows = given.rows
-        self.groups_, self.strata_ = rows.labels, given.strata
-        self._dropped = given.dropped
-        routed = route_fit_params(self, sensitive_features, fit_params, rows.weight)
+        inputs = check_fit_inputs(
+            self,
+            *columns,
+            estimator=self.estimator,
+            stratum_selector=self.control_features,
+            warns_without_groups=self.strength != 0,
+        )
+        rows = inputs.rows
+        self.groups_, self.strata_ = rows.labels, inputs.strata
+        self._dropped = inputs.dropped
+        routed = route_fit_params(
+            self, sensitive_features, fit_params, rows.weight, cv=self.cv
+        )
         self._maps: StrengthMaps | None = None
         self.strength_, self.path_ = 0.0, dict[str, NDArray[Any]]()
         self.comparison_: Comparison | None = None
         if not rows.labels:
             params = routed.estimator.fit
-            model = fit_all(self.estimator, given.X, given.target, params)
+            model = fit_all(self.estimator, inputs.X, inputs.target, params)
             self.estimators_, self.group_estimators_ = [model], list[Any]()
             return self
         tasks = Tasks(self)
-        to_split = given.X, given.target, rows.groups.codes
+        to_split = inputs.X, inputs.target, rows.groups.codes
         splits = make_splits(self, *to_split, routed.splitter.split)
-        found = predict_held_out(self, given, routed, (splits, splits), tasks)
-        self.estimators_, self.group_estimators_ = found.models, found.group_models
-        self._group_classes = found.group_classes
-        maps = self._maps = StrengthMaps("r2").fit(found.rows, found.q)
+        predicted = predict_held_out(self, inputs, routed, splits, splits, tasks)
+        self.estimators_ = predicted.models
+        self.group_estimators_ = predicted.group_models
+        self._group_classes = predicted.group_classes
+        maps = self._maps = StrengthMaps("r2").fit(predicted.rows, predicted.q)
         self.strength_, self.path_ = maps.choose(self.strength, self.max_mcdp)
         limit = self.max_mcdp
         self.comparison_ = compare_strength(self, maps, self.strength_, limit)
@@ -348,7 +357,7 @@ class UnawareRegressor(
         sklearn.exceptions.NotFittedError
             If called before `fit`.
         """
-        X = begin_predict(self, X)
+        X = features_to_predict(self, X)
         predicted: Floats = mean_probabilities(self.estimators_, X, None)[:, 0]
         if self._maps is None:
             return predicted

@@ -9,6 +9,7 @@ from sklearn.metrics import average_precision_score
 from skfair.model_selection._model_comparison import (
     OVERALL,
     Model,
+    Place,
     changes_by_a_row,
     gap_interval,
     gap_test,
@@ -170,7 +171,7 @@ def test_decisions_that_rarely_differ_in_a_small_group_are_rarely_called_fairer(
     levels = np.zeros(2)
     for n_changed in range(n_small - 14):
         fewer = np.concatenate([large < 300 + 3000 * share, small < 15 + n_changed])
-        args = (0.0, 0, 1), codes, np.ones(len(codes)), 0.95
+        args = Place(0.0, 0, 1), codes, np.ones(len(codes)), 0.95
         pvalue = gap_test(fewer * 1.0, baseline, *args)[1]
         chance = binom.pmf(n_changed, n_small, share)
         levels += chance * (pvalue <= np.array([0.05, 0.01]))

@@ -89,7 +89,10 @@ class _RuleScores(NamedTuple):
 
 
 class MeasuredDifference(NamedTuple):
-    """The largest difference of two groups expected for new rows, and its error."""
+    """The largest difference of two groups expected for new rows.
+
+    `error` is the standard error.
+    """
 
     value: float
     error: float
@@ -431,9 +434,9 @@ class DecisionRules:
 
 
 class _SmoothedProblem:
-    """The convex problem whose solution are multipliers, its maximum smoothed.
+    """The convex problem that multipliers solve, its maximum smoothed.
 
-    Its variables `mu` have one entry for each comparison of groups and decision, see
+    The variables `mu` have one entry for each comparison of groups and decision, see
     the notes of `DecisionPostProcessor`. `price` is the price of a comparison per unit
     of the limit. Values of decisions and ratios of cells are arrays with a row for each
     person, whose `weights` sum to 1.
@@ -484,9 +487,9 @@ class _SmoothedProblem:
         return solution
 
     def correct(self, mu: Floats, cells: Integers) -> Floats:
-        """Return what the predicted rates miss of those by the cells of the rows.
+        """Return by how much comparisons of the rows' own cells exceed predicted ones.
 
-        An error is shrunk by the share of noise in it.
+        An excess is shrunk by the share of noise in it.
         """
         in_cell = np.arange(len(self._ratios))[:, np.newaxis] == cells
         missed = quotients(in_cell, in_cell @ self._weights[:, np.newaxis])
@@ -507,7 +510,7 @@ class _SmoothedProblem:
     def _decide(self, mu: Floats, width: float) -> tuple[Floats, float]:
         """Return the weight of each decision (row) and person, and the mean maximum.
 
-        Both are smooth: a decision is drawn, the more surely the smaller the width.
+        A decision is drawn, the more surely the smaller the width.
         """
         logits = self._values - self.join(mu).T.astype(np.float32) @ self._ratios
         logits /= np.float32(width)

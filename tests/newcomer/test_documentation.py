@@ -42,12 +42,10 @@ BLOCK = re.compile(
 # Each page with blocks that not every run of the tests runs: a new one is added here on
 # purpose.
 NEEDS = {
-    ("docs/howto/from_other_libraries.md", "aif360"),
     ("docs/howto/from_other_libraries.md", "fairlearn"),
     ("docs/howto/from_other_libraries.md", "maddlib"),
     ("docs/howto/pipelines.md", "imblearn"),
     ("docs/inprocessing.md", "torch"),
-    ("docs/inprocessing.md", "xgboost"),
     ("docs/model_selection.md", "optuna"),
     ("docs/monitor.md", "fastapi"),
 }

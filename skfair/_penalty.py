@@ -521,13 +521,15 @@ class PenalisedLoss:
         return below, place - below
 
 
-def check_penalised_loss(model: Any) -> PenalisedLoss:
-    """Check the parameters that define the penalty of a classifier."""
-    check_choice("objective", model.objective, OBJECTIVES)
+def check_penalised_loss(
+    strength: Any, temperature: Any, objective: Any
+) -> PenalisedLoss:
+    """Return the loss, or raise unless the parameters of its penalty are valid."""
+    check_choice("objective", objective, OBJECTIVES)
     return PenalisedLoss(
-        strength=check_real("strength", model.strength, 0, math.inf, closed="left"),
+        strength=check_real("strength", strength, 0, math.inf, closed="left"),
         temperature=check_real(
-            "temperature", model.temperature, 0, math.inf, closed="neither"
+            "temperature", temperature, 0, math.inf, closed="neither"
         ),
-        objective=model.objective,
+        objective=objective,
     )

@@ -310,7 +310,7 @@ class DiffMCDPClassifier(
         check_flag("early_stopping", self.early_stopping)
         check_validation_fraction(self.validation_fraction, self.early_stopping)
         check_training(self)
-        loss = check_penalised_loss(self)
+        loss = check_penalised_loss(self.strength, self.temperature, self.objective)
         rng = check_random_state(self.random_state)
         X = as_table(X)
         validate_data(self, X, y, skip_check_array=True)

@@ -282,7 +282,7 @@ class MCDPBoostingClassifier(
             plain classifier by half a standard error of the difference.
         """
         find_library(self.estimator)
-        loss = check_penalised_loss(self)
+        loss = check_penalised_loss(self.strength, self.temperature, self.objective)
         check_validation_fraction(self.validation_fraction, automatic="auto")
         X = as_table(X)
         validate_data(self, X, y, skip_check_array=True)

@@ -113,7 +113,7 @@ or Groups, default=None
         self.strength = strength
         self.temperature = temperature
         self.objective = objective
-        self._loss = check_penalised_loss(self)
+        self._loss = check_penalised_loss(strength, temperature, objective)
         groups = encode_groups(sensitive_features)
         strata = None
         if control_features is not None:

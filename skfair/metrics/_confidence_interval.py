@@ -32,11 +32,13 @@ from skfair.metrics._undefined import join_reasons
 from skfair.statistics._cells import round_to_edges
 
 
-def bounded_metric(metric: Any, **options: Any) -> Metric:
+def metric_with_noise_bounds(metric: Any, **options: Any) -> Metric:
     """Turn a metric as users pass it into one with bounded noise, or raise."""
     found = as_metric(metric, **options)
-    if not found.bounded:
-        names = ", ".join(kind.name for kind in METRICS.values() if kind.bounded)
+    if not found.has_noise_bounds:
+        names = ", ".join(
+            kind.name for kind in METRICS.values() if kind.has_noise_bounds
+        )
         raise ValueError(
             f"metric must be one of {names}, or a functools.partial of it, got "
             f"{shown(metric)}. bootstrap_interval takes any metric, and is approximate."
@@ -121,7 +123,7 @@ default=None
         largest value over strata, or for their mean with a metric of
         ``multistratum="weighted"``.
     confidence_level : float in (0, 1), default=0.95
-        Probability that the interval covers the true value, or less than it.
+        The interval covers the true value with at least this probability.
     method : {"band", "finite_sample", "anytime"}, default="band"
         With ``"band"``, quantiles of normal noise and of Brownian bridges: the level is
         kept in large samples, and measured to be kept from 20 rows a group on
@@ -234,8 +236,10 @@ default=None
     >>> result.value, round(result.lower, 3), round(result.upper, 3)
     (0.581, 0.529, 0.616)
     """
-    metric = bounded_metric(metric, **options)
-    level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
+    metric = metric_with_noise_bounds(metric, **options)
+    confidence_level = check_real(
+        "confidence_level", confidence_level, 0, 1, closed="neither"
+    )
     columns = sensitive_features, control_features, sample_weight, counts, clusters
     takes_bins = metric.compares_distributions
     rows = metric.read(y_true, y_score, *columns, takes_bins=takes_bins)
@@ -243,7 +247,7 @@ default=None
     if rows.n_bins:
         bounds, rows = bounds_of_bins(metric, rows), round_to_edges(rows)
     comparisons = compare_rows(metric, method, rows)
-    tail, value = (1 - level) / 2, comparisons.value
+    tail, value = (1 - confidence_level) / 2, comparisons.value
     low = lower_bound(comparisons, tail)
     high = upper_bound(comparisons, tail)
     if bounds is not None and not math.isnan(value):
@@ -252,7 +256,7 @@ default=None
         high = min(comparisons.maximum, high + max(0.0, bounds.upper - value))
         value = min(max(value, bounds.lower), bounds.upper)
     pair, place = comparisons.locate()
-    return ConfidenceInterval(value, low, high, level, method, pair, place)
+    return ConfidenceInterval(value, low, high, confidence_level, method, pair, place)
 
 
 def compare_rows(
@@ -324,16 +328,16 @@ def join(parts: list[Comparisons], weights: list[float] | None) -> Comparisons:
         return Comparisons(
             max(part.value for part in parts),
             sum(part.n_comparisons for part in parts),
-            lambda level: max(part.low(level) for part in parts),
-            lambda level: max(part.high(level) for part in parts),
+            lambda tail: max(part.low(tail) for part in parts),
+            lambda tail: max(part.high(tail) for part in parts),
             parts[0].maximum,
             max(parts, key=lambda part: part.value).locate,
         )
 
     def mean_of(bound: Callable[[Comparisons, float], float]) -> Callable[..., float]:
-        """Return the mean of the bounds of strata, each at its share of the level."""
-        return lambda level: float(
-            np.average([bound(p, level / len(parts)) for p in parts], weights=weights)
+        """Return the mean of the bounds of strata, each at its share of a tail."""
+        return lambda tail: float(
+            np.average([bound(p, tail / len(parts)) for p in parts], weights=weights)
         )
 
     value = combine_numbers([part.value for part in parts], weights)
@@ -375,8 +379,8 @@ class CertifyResult(Result):
     at_most : float
         The value that the disparity is compared with.
     pvalue : float
-        Probability, at most, of data that speak as clearly against a disparity of more
-        than `at_most`, if there is one.
+        Upper bound on the probability of data that favour a smaller disparity at least
+        this strongly, if the true disparity exceeds `at_most`.
     certified : bool
         Whether `smallest_certified` is at most `at_most`, and so the p-value at most
         1 - `confidence_level`.
@@ -471,8 +475,8 @@ default=None
 
     Notes
     -----
-    The p-value is the smallest level whose one-sided upper bound is at most `at_most`.
-    Choose `at_most` before the data are seen: the level holds for one value.
+    The p-value is the smallest tail probability whose one-sided upper bound is at most
+    `at_most`. Choose `at_most` before the data are seen: the level holds for one value.
 
     Examples
     --------
@@ -485,27 +489,31 @@ default=None
     >>> result.certified, result.value, round(result.smallest_certified, 3)
     (True, 0.581, 0.611)
     """
-    metric = bounded_metric(metric, **options)
-    level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
+    metric = metric_with_noise_bounds(metric, **options)
+    confidence_level = check_real(
+        "confidence_level", confidence_level, 0, 1, closed="neither"
+    )
     columns = sensitive_features, control_features, sample_weight, counts, clusters
     rows = metric.read(y_true, y_score, *columns)
     comparisons = compare_rows(metric, method, rows)
     limit = check_real("at_most", at_most, 0, comparisons.maximum, closed="neither")
-    tail = 1 - level
+    tail = 1 - confidence_level
     bound = upper_bound(comparisons, tail)
     certified, pvalue = bound <= limit, math.nan
     if not math.isnan(bound):
-        pvalue = smallest_level(
-            lambda tail_level: upper_bound(comparisons, tail_level) - limit
+        pvalue = smallest_tail(
+            lambda probability: upper_bound(comparisons, probability) - limit
         )
         # The root is rounded, the decision is not.
         pvalue = (
             min(pvalue, tail) if certified else max(pvalue, math.nextafter(tail, 1))
         )
-    return CertifyResult(comparisons.value, limit, pvalue, certified, bound, level)
+    return CertifyResult(
+        comparisons.value, limit, pvalue, certified, bound, confidence_level
+    )
 
 
-def smallest_level(excess: Callable[[float], float]) -> float:
+def smallest_tail(excess: Callable[[float], float]) -> float:
     """Return the smallest probability at which a function is at most 0, or 1."""
 
     def end_at_logarithm(logarithm: float) -> float:

@@ -209,7 +209,9 @@ default="selection_rate"
     a  0.635         0.4             0.101            0.025
     """
     alpha = check_real("alpha", alpha, 0, 1, closed="left")
-    level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
+    confidence_level = check_real(
+        "confidence_level", confidence_level, 0, 1, closed="neither"
+    )
     check_flag("simultaneous", simultaneous)
     if baseline is not None:
         baseline = check_real("baseline", baseline, 0, 1, alternative="None or ")
@@ -228,7 +230,7 @@ default="selection_rate"
         groups,
         alpha,
         fractional,
-        level,
+        confidence_level,
         simultaneous=bool(simultaneous),
         baseline=baseline,
         epsilon=epsilon,

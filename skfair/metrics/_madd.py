@@ -58,8 +58,8 @@ class MADD(MetricOfScores):
     """Largest distance between two score histograms."""
 
     maximum = 2.0
-    bounded = True
-    bounded_by_bins = True
+    has_noise_bounds = True
+    has_range_from_bins = True
 
     bandwidth: float | Literal["auto"] = "auto"
 
@@ -99,7 +99,7 @@ class MADD(MetricOfScores):
         groups, n = replace(part.groups, codes=codes), rows_of_cells[cells]
         return Distributions.from_rows(Rows(groups, y_pred=bins / n_bins, n=n))
 
-    def bound(self, histogram: Rows) -> tuple[float, float]:
+    def range_from_bins(self, histogram: Rows) -> tuple[float, float]:
         """Find the value from a histogram whose bins the bins of MADD are unions of."""
         if self.is_automatic or histogram.n_bins % self.n_bins:
             raise ValueError(

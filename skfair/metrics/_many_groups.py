@@ -45,11 +45,11 @@ from skfair.metrics._quantiles import (
     Observed,
     Quantiles,
     compare_means,
-    comparisons_of_values,
-    contrast,
-    distribution_free,
+    compare_values,
+    distribution_free_quantiles,
     exact_distance,
-    normal,
+    normal_quantiles,
+    sum_by_comparison,
     variances_of_means,
 )
 from skfair.metrics._strata import Multistratum
@@ -206,7 +206,7 @@ class DistanceFromAverage(Metric):
 class MaxGap(DistanceFromAverage):
     """Largest distance of a group's rate from the average."""
 
-    bounded = True
+    has_noise_bounds = True
 
     def summarise(self, groups: GroupGaps) -> float:
         """Find the largest gap."""
@@ -341,7 +341,7 @@ _CAPACITY_ROUNDING = 1e-12
 class CVaRFairness(DistanceFromAverage):
     """Mean gap of the groups that are furthest from the average."""
 
-    bounded = True
+    has_noise_bounds = True
 
     alpha: float = 0.9
     fractional: bool = True
@@ -384,23 +384,23 @@ class CVaRFairness(DistanceFromAverage):
             return UNDEFINED._replace(reason=estimate.reason, message=estimate.message)
         rates, sizes, weights = compared_rates(groups, observed)
 
-        def tail(values: Floats) -> float:
+        def average_tail(values: Floats) -> float:
             shares = tail_shares(values, weights, alpha)
             return tail_mean(values, weights, shares, alpha)
 
         if method == "band":
-            above, below = _tail_noise_of_rates(rates, sizes, weights, alpha, tail)
+            above, below = _tail_noise_of_rates(
+                rates, sizes, weights, alpha, average_tail
+            )
         else:
-            of_means, _ = distribution_free(sizes, weights, "pooled", method)
+            of_means, _ = distribution_free_quantiles(sizes, weights, "pooled", method)
 
-            def below(level: float) -> Any:
-                return tail(of_means(level / (2 * len(rates))))
+            def below(tail: float) -> Any:
+                return average_tail(of_means(tail / (2 * len(rates))))
 
             above = below
-        value = tail(groups.gaps[groups.compared])
-        comparisons = comparisons_of_values(
-            float(value), np.array([value]), above, below
-        )
+        value = average_tail(groups.gaps[groups.compared])
+        comparisons = compare_values(float(value), np.array([value]), above, below)
         return comparisons._replace(reason=estimate.reason, message=estimate.message)
 
 
@@ -631,30 +631,37 @@ def _tail_noise_of_rates(
     sizes: Floats,
     weights: Floats,
     alpha: float,
-    tail: Callable[[Floats], float],
+    average_tail: Callable[[Floats], float],
 ) -> tuple[Quantiles, Quantiles]:
     """Return quantiles of the noise of the tail above, and below, in large samples."""
     variances, n_groups = variances_of_means(rates, rates, sizes), len(rates)
 
-    def furthest(level: float) -> Floats:
+    def furthest(tail: float) -> Floats:
         """Square the distance from each rate to the further of its exact bounds."""
-        ends = [exact_distance(p, sizes, level) for p in (rates, 1 - rates)]
+        ends = [exact_distance(p, sizes, tail) for p in (rates, 1 - rates)]
         return np.maximum(*ends) ** 2
 
-    def below(level: float) -> Any:
-        one_by_one = contrast(furthest(level / (2 * n_groups)), weights, "pooled")
-        each, quantile = tail(np.sqrt(one_by_one)), -ndtri(level)
+    def below(tail: float) -> Any:
+        one_by_one = sum_by_comparison(
+            furthest(tail / (2 * n_groups)), weights, "pooled"
+        )
+        each, quantile = average_tail(np.sqrt(one_by_one)), -ndtri(tail)
         # Variances for which the bounds are those of normal noise.
-        widest = furthest(level) / quantile**2
+        widest = furthest(tail) / quantile**2
         noise = _tail_noise(widest, weights, alpha)
-        noise += quantile * _tail_deviation(widest, weights, alpha, tail)
+        noise += quantile * _tail_deviation(widest, weights, alpha, average_tail)
         return min(each, noise)
 
-    return normal(_tail_deviation(variances, weights, alpha, tail)), below
+    return normal_quantiles(
+        _tail_deviation(variances, weights, alpha, average_tail)
+    ), below
 
 
 def _tail_deviation(
-    variances: Floats, weights: Floats, alpha: float, tail: Callable[[Floats], float]
+    variances: Floats,
+    weights: Floats,
+    alpha: float,
+    average_tail: Callable[[Floats], float],
 ) -> Any:
     """Bound the standard deviation of the mean of signed gaps over any tail.
 
@@ -664,7 +671,7 @@ def _tail_deviation(
     most = weights / (1 - alpha)
     slopes = ((most + weights) ** 2 - weights**2) * variances
     np.divide(slopes, most, out=slopes, where=most > 0)
-    return math.sqrt(float(weights**2 @ variances) + tail(slopes))
+    return math.sqrt(float(weights**2 @ variances) + average_tail(slopes))
 
 
 def _tail_noise(variances: Floats, weights: Floats, alpha: float) -> Any:
@@ -673,7 +680,7 @@ def _tail_noise(variances: Floats, weights: Floats, alpha: float) -> Any:
     It is at most t plus the mean excess of the absolute gaps over t, over 1 - alpha,
     for every t.
     """
-    deviations = np.sqrt(contrast(variances, weights, "pooled"))
+    deviations = np.sqrt(sum_by_comparison(variances, weights, "pooled"))
 
     def bound(threshold: float) -> float:
         ratio = threshold / deviations

@@ -121,11 +121,11 @@ class Metric(ABC):
     #: Whether groups with too few rows are left out, and the others compared.
     leaves_groups_out: ClassVar[bool] = False
     #: Whether the noise of the gaps has known bounds.
-    bounded: ClassVar[bool] = False
-    #: Whether these are the bounds of any metric of its kind, which are loose.
-    loose: ClassVar[bool] = False
-    #: Whether the metric has bounds where scores are known by bins.
-    bounded_by_bins: ClassVar[bool] = False
+    has_noise_bounds: ClassVar[bool] = False
+    #: Whether the bounds of the noise are those of any metric of its kind: loose ones.
+    has_loose_bounds: ClassVar[bool] = False
+    #: Whether its range is known where scores are known by bins only.
+    has_range_from_bins: ClassVar[bool] = False
     #: Largest value.
     maximum: ClassVar[float] = 1.0
     #: Rows that count, as messages say it.
@@ -228,9 +228,9 @@ class Metric(ABC):
         """Check the labels of cells of scores in bins."""
         return histogram
 
-    def bound(self, histogram: Any) -> tuple[float, float]:
-        """Bound the metric of rows whose scores are known by bins."""
-        raise NotImplementedError(f"{self.name} has no bounds from bins.")
+    def range_from_bins(self, histogram: Any) -> tuple[float, float]:
+        """Return the smallest and largest value where scores are known by bins."""
+        raise NotImplementedError(f"{self.name} has no range from bins.")
 
     def why_undefined(self, statistic: Any) -> tuple[str, str]:
         """Say why groups cannot be compared, and how to mend it; "" if they can."""

@@ -126,10 +126,10 @@ def metric_bounds(
     0.0
     """
     found = as_metric(metric, **options)
-    if not found.bounded_by_bins:
-        bounded = [kind.name for kind in METRICS.values() if kind.bounded_by_bins]
+    if not found.has_range_from_bins:
+        names = [kind.name for kind in METRICS.values() if kind.has_range_from_bins]
         raise ValueError(
-            f"metric must be one of {', '.join(bounded)}, whose bounds are known, got "
+            f"metric must be one of {', '.join(names)}, whose bounds are known, got "
             f"{metric!r}."
         )
     cells = rows_of_table(histogram)
@@ -154,6 +154,6 @@ def bounds_of_bins(metric: Metric, histogram: Rows) -> MetricBounds:
     if refused is not None:
         metric.warn_of(refused)
         return MetricBounds(math.nan, math.nan)
-    lower, upper = metric.bound(histogram)
+    lower, upper = metric.range_from_bins(histogram)
     # By rounding an upper bound may be below.
     return MetricBounds(lower, max(lower, min(upper, metric.maximum)))

@@ -528,7 +528,7 @@ def permuted_sample(sample: Sample, within: Any) -> tuple[Sample, list[Integers]
     returned: numbers of people are drawn faster than people.
     """
     rows = sample.rows
-    parts = permuted_parts(within, sample.metric, rows)
+    parts = parts_to_permute(within, sample.metric, rows)
     strata = rows.people.strata
     if strata is not None:
         codes = strata.codes
@@ -542,7 +542,7 @@ def permuted_sample(sample: Sample, within: Any) -> tuple[Sample, list[Integers]
     return sample, parts
 
 
-def permuted_parts(within: Any, metric: Metric, rows: Rows) -> list[Integers]:
+def parts_to_permute(within: Any, metric: Metric, rows: Rows) -> list[Integers]:
     """Return positions of the people among whom groups are permuted."""
     people, strata = rows.people, []
     positions = people.counted_positions()

@@ -120,7 +120,7 @@ class DifferenceOfMeans(DifferenceOfNumbers):
     A subclass says in `check` what the outcomes or numbers of rows are.
     """
 
-    bounded = True
+    has_noise_bounds = True
 
     @property
     def compares_numbers(self) -> bool:
@@ -167,7 +167,7 @@ class DemographicParity(DifferenceOfMeans):
     """Difference of mean scores, or of selection rates."""
 
     takes_classes = True
-    bounded_by_bins = True
+    has_range_from_bins = True
     choices = DifferenceOfMeans.choices | {"scale": ("probability", "real")}
 
     threshold: float | None = None
@@ -226,7 +226,7 @@ class DemographicParity(DifferenceOfMeans):
         if not np.isin(values, (-1, 0, 1)).all():
             warn_of_means(self.name)
 
-    def bound(self, histogram: Rows) -> tuple[float, float]:
+    def range_from_bins(self, histogram: Rows) -> tuple[float, float]:
         """Bound the difference of means of rows whose scores are known by bins."""
         for option in "threshold", "pos_label":
             if getattr(self, option) is not None:
@@ -402,7 +402,7 @@ class EqualizedOdds(DifferenceOfNumbers):
     """Difference of P(prediction | true class)."""
 
     exchangeable = "same true label"
-    bounded = True
+    has_noise_bounds = True
 
     pos_label: Hashable = None
 
@@ -619,7 +619,7 @@ class ComparableOdds(EqualizedOdds):
 
     name = "difference_of_comparable_odds"
     leaves_groups_out = True
-    bounded = False
+    has_noise_bounds = False
 
     def why_undefined(self, statistic: Any) -> tuple[str, str]:
         """Say nothing: cells that cannot be compared are left out."""
@@ -1243,7 +1243,7 @@ class ImpactRatioShortfall(DifferenceOfRates):
 
     rows_counted = ""
     reads_y_true = False
-    bounded = False
+    has_noise_bounds = False
 
     def outcomes(self, y_true: Bools, y_pred: Bools) -> tuple[Bools, Bools]:
         """Say which rows are hits, and which count."""

@@ -216,7 +216,7 @@ def _paired_intervals(
         labels = [0, 1]
     elif key != "demographic_parity_difference":
         return
-    level = 1 - (1 - audit.options.confidence_level) / 2 / len(labels)
+    confidence_level = 1 - (1 - audit.options.confidence_level) / 2 / len(labels)
     for label in labels:
         codes = sample.groups.codes
         if label is not None:
@@ -226,7 +226,7 @@ def _paired_intervals(
         rows = np.flatnonzero(codes >= 0)
         if len(np.unique(codes[rows])) > 1:
             weights = audit.entry_weights[rows].astype(float)
-            arguments = codes[rows], weights, level, sample.comparison
+            arguments = codes[rows], weights, confidence_level, sample.comparison
             yield gap_interval(own[rows], other[rows], *arguments)
 
 
@@ -678,9 +678,9 @@ def _performance_of_numbers(
     for name, each in values.items():
         mean, half = float(np.average(each, weights=weights)), math.nan
         if size > 1:
-            level = (1 + audit.options.confidence_level) / 2
+            probability = (1 + audit.options.confidence_level) / 2
             variance = np.average((each - mean) ** 2, weights=weights) / (size - 1)
-            half = float(stdtrit(size - 1, level) * np.sqrt(variance))
+            half = float(stdtrit(size - 1, probability) * np.sqrt(variance))
         ends = {"lower": nan_to_none(mean - half), "upper": nan_to_none(mean + half)}
         numbers |= {name: mean, **{f"{name}_{end}": x for end, x in ends.items()}}
     if true is not None:
@@ -798,7 +798,7 @@ def _subtract_first(
     `compare_models`, for models may differ in more rows than these.
     """
     differences: dict[str, NamedNumbers] = {}
-    level, squares = (1 + audit.options.confidence_level) / 2, audit.entry_squares
+    probability, squares = (1 + audit.options.confidence_level) / 2, audit.entry_squares
     cubes = squares**2 / np.maximum(audit.entry_weights, np.finfo(float).tiny)
     for name in (name for name in own[0] if name in first[0]):
         (value, moved), (other, moved_first) = own[0][name], first[0][name]
@@ -807,8 +807,8 @@ def _subtract_first(
         third = float(cubes @ difference**3)
         both = own[1][name], first[1][name]
         fall, rise = float(worst_loss(*both)), float(worst_loss(*both[::-1]))
-        low = -loss_moments(value, variance, -third, fall).upper_bound(level)
-        high = loss_moments(-value, variance, third, rise).upper_bound(level)
+        low = -loss_moments(value, variance, -third, fall).upper_bound(probability)
+        high = loss_moments(-value, variance, third, rise).upper_bound(probability)
         differences[name] = {"value": value, "lower": float(low), "upper": float(high)}
     return differences or None
 

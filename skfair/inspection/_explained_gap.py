@@ -292,7 +292,7 @@ def explained_gap(
     )
     sets = _sets_of_columns(explained_by, len(rows))
     compared = METRICS[metric]()
-    value, lower, upper = compared.warn_of(compared.estimate(rows)), math.nan, math.nan
+    value, lower, upper = compared.evaluate(rows), math.nan, math.nan
     counting = rows.counted_positions()
     rows, labels = rows[counting], rows.labels
     target = _position_of(population, labels)
@@ -319,7 +319,7 @@ def explained_gap(
             numbers = [math.nan] * 6
             if alike.effective_sizes.all():
                 weighted = replace(rows, weight=alike.weights)
-                remaining = compared.warn_of(compared.estimate(weighted))
+                remaining = compared.evaluate(weighted)
                 noise = noise_of([before, alike])
                 numbers = [
                     remaining,

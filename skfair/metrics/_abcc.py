@@ -62,7 +62,7 @@ class ABCC(GapOfDistributions):
         """Return the area of rows of gaps at some scores."""
         return areas_at(scores)
 
-    def noise(self, observed: Observed, method: Method) -> Comparisons:
+    def bound_noise(self, observed: Observed, method: Method) -> Comparisons:
         """Bound the noise of areas, whose tangents are means of functions of slope 1.
 
         Their variance is at most that of the scores. By the Gaussian isoperimetric

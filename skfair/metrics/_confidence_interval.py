@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -19,16 +18,10 @@ from skfair._utils._text import shown
 from skfair._utils._validation import check_real
 from skfair._utils._warnings import warn_user
 from skfair.metrics._as_metric import METRICS, as_metric
-from skfair.metrics._metric import (
-    Estimate,
-    Metric,
-    take_stratum,
-    undefined_estimate,
-)
+from skfair.metrics._metric import Metric
 from skfair.metrics._metric_bounds import bounds_of_bins
 from skfair.metrics._quantiles import UNDEFINED, Comparisons, Method
-from skfair.metrics._strata import combine_numbers
-from skfair.metrics._undefined import join_reasons
+from skfair.metrics._strata import Stratum, combine_numbers
 from skfair.statistics._cells import round_to_edges
 
 
@@ -275,54 +268,29 @@ def compare_rows(
             f"clusters must be None with method={method!r}, whose bounds are for "
             "independent rows."
         )
-    comparisons = _compare_strata(metric, method, rows)
+
+    def compare_part(part: Rows) -> Comparisons:
+        """Compare the groups of checked rows of one stratum and class."""
+        return metric.compare(metric.observe(part), method)
+
+    def join_parts(
+        compared: Sequence[Comparisons], strata: Sequence[Stratum]
+    ) -> Comparisons:
+        """Join the comparisons of classes or strata: the largest, or the mean."""
+        if not compared:
+            return UNDEFINED._replace(maximum=metric.largest)
+        weights = None
+        if strata and metric.averages_strata:
+            weights = [stratum.weight for stratum in strata]
+        return join(compared, weights)
+
+    comparisons = metric.split(rows).evaluate(compare_part, join_parts)
     if comparisons.message:
         warn_user(comparisons.message, UndefinedMetricWarning)
     return comparisons
 
 
-def _compare_strata(metric: Metric, method: Method, rows: Rows) -> Comparisons:
-    """Compare the groups of each stratum, and join the strata."""
-    parts = metric.parts(rows)
-    if rows.strata is None:
-        return _compare_classes(metric, method, parts)
-    strata, reason = metric.split(rows)
-    compared = [
-        _compare_classes(metric, method, take_stratum(parts, stratum))
-        if stratum.groups is not None and reason is None
-        else UNDEFINED
-        for stratum in strata
-    ]
-    found = [not math.isnan(each.value) for each in compared]
-    estimates = [
-        Estimate(each.value, join_reasons(stratum.reason, each.reason), defined=defined)
-        for stratum, each, defined in zip(strata, compared, found, strict=True)
-    ]
-    estimate = metric.join_strata(strata, estimates)
-    estimate = estimate if reason is None else undefined_estimate(metric.name, reason)
-    if not any(found):
-        joined = UNDEFINED._replace(maximum=metric.largest)
-    else:
-        weights = None
-        if metric.averages_strata:
-            weights = [stratum.weight for stratum in compress(strata, found)]
-        joined = join([*compress(compared, found)], weights)
-    return joined._replace(reason=estimate.reason, message=estimate.message)
-
-
-def _compare_classes(
-    metric: Metric, method: Method, parts: Sequence[Rows]
-) -> Comparisons:
-    """Compare the groups by the scores of each class, or of the only one."""
-    compared = []
-    for part in parts:
-        compared.append(metric.compare(metric.observe(part), method))
-        if math.isnan(compared[-1].value):
-            return compared[-1]
-    return compared[0] if len(compared) == 1 else join(compared, None)
-
-
-def join(parts: list[Comparisons], weights: list[float] | None) -> Comparisons:
+def join(parts: Sequence[Comparisons], weights: Sequence[float] | None) -> Comparisons:
     """Join comparisons of strata or classes: the largest, or the weighted mean."""
     if weights is None:
         return Comparisons(

@@ -225,7 +225,7 @@ default="selection_rate"
         metric = MaxGap()
         statistic = _sum_numbers(metric, quality, *rows)
     groups = find_gaps(statistic, group_weights)
-    metric.warn_of(groups.estimate("cvar_fairness_report", 0.0))
+    groups.estimate("cvar_fairness_report", 0.0).warn()
     return tabulate_groups(
         groups,
         alpha,

@@ -311,11 +311,10 @@ class DCPResult(TableResult):
         metric = DCP(tol=tol, time_limit=time_limit, method=method)
         rows = y_true, y_pred, sensitive_features, sample_weight, counts
         statistic = metric.tabulate(*rows)
-        refused = metric.refuse(statistic)
-        if refused is not None:
-            metric.warn_of(refused)
-        defined = refused is None
-        found: Any = metric.search(statistic, n_jobs, verbose, is_defined=defined)
+        reason, advice = metric.why_undefined(statistic)
+        if reason:
+            metric.undefined(reason, advice).warn()
+        found: Any = metric.search(statistic, n_jobs, verbose, is_defined=not reason)
         return cls(**vars(found))
 
     @classmethod

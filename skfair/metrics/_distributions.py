@@ -63,7 +63,7 @@ class MetricOfScores(MetricOfPairs):
         """Collect the score distributions of the rows that count."""
         return Distributions.from_rows(rows)
 
-    def scaled(self, statistic: Distributions) -> Distributions:
+    def rescale(self, statistic: Distributions) -> Distributions:
         """Return a statistic, or its ranks, which are taken here alone."""
         return pooled_ranks(statistic) if self.scale == "rank" else statistic
 
@@ -91,7 +91,7 @@ class CurveOfScores(MetricOfScores):
     def value(self, statistic: Distributions) -> tuple[Floats, Floats]:
         """Find the points of a curve, and its largest height over pairs at each."""
 
-    def decide(self, statistic: Distributions) -> tuple[Any, str]:
+    def value_and_small_groups(self, statistic: Distributions) -> tuple[Any, str]:
         """Find the curve, which no two groups decide."""
         return self.value(statistic), ""
 
@@ -161,7 +161,7 @@ class GapOfDistributions(MetricOfScores):
         float
         """
 
-    def find_pair(self, statistic: Distributions) -> Located:
+    def largest_pair(self, statistic: Distributions) -> Located:
         """Find the largest gap, and between which groups it is."""
         return largest_gap(
             statistic,
@@ -172,7 +172,7 @@ class GapOfDistributions(MetricOfScores):
 
     def locate(self, statistic: Distributions) -> Located:
         """Find the largest gap, between which groups it is, and where."""
-        return self.find_pair(statistic)
+        return self.largest_pair(statistic)
 
     def gaps(self, statistic: Distributions) -> PairGaps:
         """Find the gaps of all pairs of groups."""
@@ -191,7 +191,7 @@ class GapOfDistributions(MetricOfScores):
         """Return the smallest and largest value where scores are known by bins."""
         return bound_largest(histogram, self.multigroup, self.bound_gap)
 
-    def noise(self, observed: Observed, method: Method) -> Comparisons:
+    def bound_noise(self, observed: Observed, method: Method) -> Comparisons:
         """Bound the noise of each gap, by that of CDFs.
 
         Noise moves a seminorm by at most its value for the noise, and that is at most

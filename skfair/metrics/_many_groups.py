@@ -32,12 +32,11 @@ from skfair.metrics._inputs import (
     outcomes_of,
 )
 from skfair.metrics._metric import (
-    Estimate,
     Exchangeable,
     Metric,
     evaluates,
-    undefined_estimate,
 )
+from skfair.metrics._parts import Estimate, undefined_estimate
 from skfair.metrics._quantiles import (
     UNDEFINED,
     Comparisons,
@@ -192,7 +191,7 @@ class DistanceFromAverage(Metric):
         """Summarise the gaps of groups, of which at least two are compared."""
         raise NotImplementedError
 
-    def find(self, statistic: Rows) -> Estimate:
+    def estimate_statistic(self, statistic: Rows) -> Estimate:
         """Find the value of a statistic, or why it has none, and who is left out."""
         groups = find_gaps(statistic, self.group_weights)
         value = self.summarise(groups) if groups.defined else math.nan
@@ -212,7 +211,7 @@ class MaxGap(DistanceFromAverage):
         """Find the largest gap."""
         return float(np.nanmax(groups.gaps))
 
-    def noise(self, observed: Observed, method: Method) -> Comparisons:
+    def bound_noise(self, observed: Observed, method: Method) -> Comparisons:
         """Bound the noise of each group's distance from the average."""
         groups = find_gaps(observed.statistic, self.group_weights)
         estimate = groups.estimate(self.name, 0.0)
@@ -372,7 +371,7 @@ class CVaRFairness(DistanceFromAverage):
         if not self.fractional:
             raise ValueError("fractional of CVaR fairness must be True, got False.")
 
-    def noise(self, observed: Observed, method: Method) -> Comparisons:
+    def bound_noise(self, observed: Observed, method: Method) -> Comparisons:
         """Bound the noise of the tail.
 
         CVaR fairness is the largest mean of gaps over all tails, a seminorm of the

@@ -168,13 +168,13 @@ class MCDP(GapOfDistributions):
         found = super().gaps(statistic)
         return found._replace(place=place) if self.epsilon == 0 else found
 
-    def find_pair(self, statistic: Distributions) -> Located:
+    def largest_pair(self, statistic: Distributions) -> Located:
         """Find the largest gap, and between which groups it is.
 
         MCDP(0) needs no pairs, so that there may be any number of groups.
         """
         if self.epsilon > 0 or statistic.n_groups == 2:
-            return super().find_pair(statistic)
+            return super().largest_pair(statistic)
         find = _furthest_two if self.multigroup == "pairwise" else _furthest_group
         pair = find(statistic)
         return Located(sustained_gap(gap_between(statistic, *pair)), pair)
@@ -182,7 +182,7 @@ class MCDP(GapOfDistributions):
     def locate(self, statistic: Distributions) -> Located:
         """Find a score and a window with the largest gap, and both CDFs there."""
         epsilon = self.epsilon
-        located = replace(self, method="exact").find_pair(statistic)
+        located = replace(self, method="exact").largest_pair(statistic)
         if located.value == 0:
             score = float(statistic.scores[0])
             return _add_cdfs(statistic, located._replace(score=score))
@@ -207,7 +207,7 @@ class MCDP(GapOfDistributions):
         if self.method != "exact":
             raise ValueError(f"method of MCDP must be 'exact', got {self.method!r}.")
 
-    def noise(self, observed: Observed, method: Method) -> Comparisons:
+    def bound_noise(self, observed: Observed, method: Method) -> Comparisons:
         """Bound the noise of CDFs, which is at most that of a Brownian bridge.
 
         The tangent of MCDP(0) is the noise at one score, a difference of binomials.

@@ -19,20 +19,18 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import partial
 from typing import (
     Any,
     ClassVar,
     Literal,
-    NamedTuple,
     TypeAlias,
     TypeVar,
     get_args,
 )
 
 from numpy.typing import ArrayLike
-from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair._rows import Rows
 from skfair._utils._arrays import Integers
@@ -48,6 +46,7 @@ from skfair.metrics._inputs import (
     refuse_groups_of_numbers,
 )
 from skfair.metrics._pairs import Located, PairGaps
+from skfair.metrics._parts import Estimate, Parts, undefined_estimate
 from skfair.metrics._quantiles import (
     UNDEFINED,
     Comparisons,
@@ -64,35 +63,11 @@ from skfair.metrics._strata import (
 )
 from skfair.metrics._undefined import (
     ADVICE,
-    describe_strata,
-    join_reasons,
     why_undefined,
 )
 
 #: Rows among which groups can be exchanged where there is no disparity.
 Exchangeable: TypeAlias = Literal["all", "same true label", "similar scores", "unknown"]
-
-
-class Estimate(NamedTuple):
-    """Value of a metric, with what is left out of it, or why it is undefined."""
-
-    value: Any
-    #: Why there is no value, or which groups are left out; "" if none is.
-    reason: str = ""
-    #: Warning to the user who asks for the value; "" if there is none.
-    message: str = ""
-    #: Whether the groups can be compared.
-    defined: bool = True
-    #: Groups of few rows that decide the value; "" if there are none.
-    few: str = ""
-
-
-def undefined_estimate(
-    name: str, reason: str, advice: str = "", value: Any = math.nan
-) -> Estimate:
-    """Return the estimate of a metric whose groups cannot be compared."""
-    message = f"{name} is undefined and set to nan: {reason}.{advice}"
-    return Estimate(value, reason, message, defined=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,7 +162,7 @@ class Metric(ABC):
         """Return the checked rows that count."""
         return rows
 
-    def scaled(self, statistic: Any) -> Any:
+    def rescale(self, statistic: Any) -> Any:
         """Return a statistic on the scale on which groups are compared."""
         return statistic
 
@@ -195,8 +170,8 @@ class Metric(ABC):
     def value(self, statistic: Any) -> Any:
         """Find the value of a statistic whose groups can be compared."""
 
-    def decide(self, statistic: Any) -> tuple[Any, str]:
-        """Find the value, and which of the groups that decide it have few rows."""
+    def value_and_small_groups(self, statistic: Any) -> tuple[Any, str]:
+        """Find the value, and name the groups of few rows that decide it."""
         return self.value(statistic), ""
 
     @property
@@ -205,8 +180,9 @@ class Metric(ABC):
         return self.multistratum == "weighted"
 
     def combine(self, values: Sequence[Any], weights: Sequence[float]) -> Any:
-        """Combine the values of strata: the largest, or their mean by weight."""
-        return combine_numbers(values, weights if self.averages_strata else None)
+        """Combine values: the largest, or, of strata with weights, their mean."""
+        averages = weights and self.averages_strata
+        return combine_numbers(values, weights if averages else None)
 
     def check_method(self, method: Method) -> None:
         """Raise where the noise has no bounds by a method, with these options."""
@@ -220,7 +196,7 @@ class Metric(ABC):
                 "its bounds are for values in a known range, and numbers have none."
             )
 
-    def noise(self, observed: Observed, method: Method) -> Comparisons:
+    def bound_noise(self, observed: Observed, method: Method) -> Comparisons:
         """Bound the noise of each gap."""
         raise NotImplementedError(f"{self.name} has no bounds of its noise.")
 
@@ -260,10 +236,11 @@ class Metric(ABC):
         estimate = self.estimate(rows)
         if estimate.defined:
             self.advise(rows)
-        value: float = self.warn_of(estimate)
-        if estimate.few:
-            few = f"{self.title} is {value:.3g}, decided by few rows: {estimate.few}."
-            warn_user(few + advise_on_few_rows(rows.labels, rows.grouped().counts))
+        value: float = estimate.warn()
+        if estimate.small_groups:
+            message = f"{self.title} is {value:.3g}, decided by few rows: "
+            message += f"{estimate.small_groups}."
+            warn_user(message + advise_on_few_rows(rows.labels, rows.grouped().counts))
         return value
 
     def read(
@@ -316,81 +293,55 @@ class Metric(ABC):
         check_shape(rows.y_pred, self.inputs[1])
         return self.count(self.check(rows))
 
-    def warn_of(self, estimate: Estimate) -> Any:
-        """Warn of what an estimate leaves out, and return its value."""
-        if estimate.message:
-            warn_user(estimate.message, UndefinedMetricWarning)
-        return estimate.value
-
     def evaluate(self, rows: Rows, groups_as_given: Any = None) -> Any:
         """Evaluate rows, and warn of what is left out.
 
         A function of the user's own is compared with its value for the groups as they
         are given.
         """
-        return self.warn_of(self.estimate(rows))
+        return self.estimate(rows).warn()
 
     def estimate(self, rows: Rows) -> Estimate:
         """Find the largest value over strata, or their mean, of rows."""
-        parts = self.parts(rows)
-        if rows.strata is None:
-            return self.estimate_classes(parts)
-        strata, reason = self.split(rows)
-        if reason is not None:
-            return undefined_estimate(self.name, reason, value=self.undefined_value)
-        estimates = [self.estimate_stratum(parts, stratum) for stratum in strata]
-        return self.join_strata(strata, estimates)
+        return self.split(rows).evaluate(self.estimate_part, self.join)
 
-    def parts(self, rows: Rows) -> list[Rows]:
-        """Check rows, once: those of each class where scores have several columns."""
+    def split(self, rows: Rows) -> Parts:
+        """Check rows, once, and split them by class and by stratum."""
+        classes = self.check_classes(rows)
+        if rows.strata is None:
+            return Parts(self.name, classes)
+        strata, reason = split_strata(rows, leaves_groups_out=self.leaves_groups_out)
+        return Parts(self.name, classes, strata, reason)
+
+    def check_classes(self, rows: Rows) -> list[Rows]:
+        """Check rows: those of each class where scores have several columns."""
         if self.takes_classes and rows.y_pred.ndim == 2 and rows.y_pred.shape[1] > 2:
             hint = TAKES_ANY if self.compares_distributions else ""
             scale: Any = getattr(self, "scale", "probability")
             columns = split_columns(rows, self.inputs[1], scale, hint)
-            return [self.check(each) for each in columns]
+            return [self.check(column) for column in columns]
         check_shape(rows.y_pred, self.inputs[1])
         return [self.check(rows)]
 
-    def split(self, rows: Rows) -> tuple[list[Stratum], str | None]:
-        """Split rows by stratum, and say why no groups can be compared, if so."""
-        return split_strata(rows, leaves_groups_out=self.leaves_groups_out)
+    def estimate_part(self, part: Rows) -> Estimate:
+        """Find the value of checked rows of one stratum and class."""
+        return self.estimate_statistic(self.count(part))
 
-    def estimate_stratum(self, parts: Sequence[Rows], stratum: Stratum) -> Estimate:
-        """Find the largest value over classes in one stratum."""
-        if stratum.groups is None:
-            return Estimate(self.undefined_value, stratum.reason, defined=False)
-        estimate = self.estimate_classes(take_stratum(parts, stratum))
-        reason = join_reasons(stratum.reason, estimate.reason)
-        return estimate._replace(reason=reason, message="")
-
-    def estimate_classes(self, parts: Sequence[Rows]) -> Estimate:
-        """Find the largest value over classes of checked rows of one stratum."""
-        estimates = []
-        for part in parts:
-            estimates.append(self.find(self.count(part)))
-            if not estimates[-1].defined:
-                return estimates[-1]
-        return max(estimates, key=lambda estimate: estimate.value)
-
-    def join_strata(
-        self, strata: Sequence[Stratum], estimates: Sequence[Estimate]
+    def join(
+        self, estimates: Sequence[Estimate], strata: Sequence[Stratum]
     ) -> Estimate:
-        """Find the largest of the values of strata, or their mean."""
-        pairs = [*zip(strata, estimates, strict=True)]
-        reasons = {stratum.label: estimate.reason for stratum, estimate in pairs}
-        found = [pair for pair in pairs if pair[1].defined]
-        text = describe_strata(reasons, undefined=not found)
-        if not found:
-            return undefined_estimate(self.name, text, value=self.undefined_value)
-        weights = [stratum.weight for stratum, _ in found]
-        value = self.combine([estimate.value for _, estimate in found], weights)
-        few = [
-            f"{estimate.few} in stratum {stratum.label!r}"
-            for stratum, estimate in found
-            if estimate.few and (self.averages_strata or estimate.value == value)
-        ]
-        message = f"{self.name} {text}." if text else ""
-        return Estimate(value, text, message, few=listed(few) if few else "")
+        """Join the estimates of classes or strata: the largest, or the mean."""
+        if not estimates:
+            return Estimate(self.undefined_value, defined=False)
+        weights = [stratum.weight for stratum in strata]
+        value = self.combine([estimate.value for estimate in estimates], weights)
+        averages = bool(strata) and self.averages_strata
+        small_groups = {}  # in order, without repetitions
+        for i, estimate in enumerate(estimates):
+            if estimate.small_groups and (averages or estimate.value == value):
+                place = f" in stratum {strata[i].label!r}" if strata else ""
+                small_groups[estimate.small_groups + place] = True
+        return Estimate(value, small_groups=listed([*small_groups]))
 
     def count(self, part: Rows) -> Any:
         """Count checked rows of one stratum and class, for this metric alone."""
@@ -400,13 +351,13 @@ class Metric(ABC):
         """Collect the rows with a group, as this metric needs them."""
         return rows.grouped()
 
-    def find(self, statistic: Any) -> Estimate:
+    def estimate_statistic(self, statistic: Any) -> Estimate:
         """Find the value of a statistic, or why it has none."""
-        refused = self.refuse(statistic)
-        if refused is not None:
-            return refused
-        value, few = self.decide(self.scaled(statistic))
-        return Estimate(value, few=few)
+        reason, advice = self.why_undefined(statistic)
+        if reason:
+            return self.undefined(reason, advice)
+        value, small_groups = self.value_and_small_groups(self.rescale(statistic))
+        return Estimate(value, small_groups=small_groups)
 
     def observe(self, part: Rows) -> Observed:
         """Count checked rows, with the numbers that the noise depends on."""
@@ -426,27 +377,24 @@ class Metric(ABC):
     def compare(self, observed: Observed, method: Method) -> Comparisons:
         """Compare groups, with quantiles of the noise of each comparison."""
         self.check_method(method)
+        largest = self.largest
         if not self.leaves_groups_out:
-            estimate = self.refuse(observed.statistic)
-            if estimate is not None:
+            reason, advice = self.why_undefined(observed.statistic)
+            if reason:
+                message = self.undefined(reason, advice).message
                 return UNDEFINED._replace(
-                    reason=estimate.reason,
-                    message=estimate.message,
-                    maximum=self.largest,
+                    reason=reason, message=message, maximum=largest
                 )
-        statistic, unit = self.scaled(observed.statistic), 1.0
-        if self.largest == math.inf:
+        statistic, unit = self.rescale(observed.statistic), 1.0
+        if largest == math.inf:
             statistic, unit = move_to_unit(statistic)
-        comparisons = self.noise(observed._replace(statistic=statistic), method)
+        comparisons = self.bound_noise(observed._replace(statistic=statistic), method)
         place = partial(self.pair_and_place, statistic)
-        comparisons = comparisons._replace(maximum=self.largest, locate=place)
+        comparisons = comparisons._replace(maximum=largest, locate=place)
         return comparisons if unit == 1 else comparisons.scale_to_unit(unit)
 
-    def refuse(self, statistic: Any) -> Estimate | None:
-        """Return estimate of a statistic whose groups cannot be compared, else None."""
-        reason, advice = self.why_undefined(statistic)
-        if not reason:
-            return None
+    def undefined(self, reason: str, advice: str) -> Estimate:
+        """Return the estimate where groups cannot be compared, for a reason."""
         return undefined_estimate(self.title, reason, advice, self.undefined_value)
 
     def pair_and_place(self, statistic: Any) -> tuple[Any, Any]:
@@ -478,17 +426,17 @@ class MetricOfPairs(Metric):
         """Find the largest gap, between which groups it is, and where."""
         raise NotImplementedError(f"{self.name} has no place.")
 
-    def find_pair(self, statistic: Any) -> Located:
+    def largest_pair(self, statistic: Any) -> Located:
         """Find the largest gap, and between which groups it is."""
         return self.locate(statistic)
 
     def value(self, statistic: Any) -> Any:
         """Find the value of a statistic whose groups can be compared."""
-        return self.find_pair(statistic).value
+        return self.largest_pair(statistic).value
 
-    def decide(self, statistic: Any) -> tuple[Any, str]:
-        """Find the value, and which of the two groups that decide it have few rows."""
-        located = self.find_pair(statistic)
+    def value_and_small_groups(self, statistic: Any) -> tuple[Any, str]:
+        """Find the value, and name those of its two groups that have few rows."""
+        located = self.largest_pair(statistic)
         sizes, which = self.rows_compared(statistic, located)
         # Who sets a minimum size has said how many rows are enough.
         if statistic.min_group_size > 1 or sizes.min() >= FEW_ROWS:
@@ -513,15 +461,6 @@ class MetricOfPairs(Metric):
         if located.window[0] < located.window[1]:
             return pair, located.window
         return pair, None if math.isnan(located.score) else located.score
-
-
-def take_stratum(parts: Sequence[Rows], stratum: Stratum) -> list[Rows]:
-    """Take the rows of a stratum, of groups that can be compared, from each part."""
-    assert stratum.groups is not None
-    return [
-        replace(part[stratum.rows], groups=stratum.groups, strata=None)
-        for part in parts
-    ]
 
 
 Function = TypeVar("Function", bound=Callable[..., Any])

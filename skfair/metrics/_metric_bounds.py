@@ -150,9 +150,9 @@ def bounds_of_bins(metric: Metric, histogram: Rows) -> MetricBounds:
             f"know this option, got {scale!r}."
         )
     histogram = metric.check_bins(histogram)
-    refused = metric.refuse(histogram)
-    if refused is not None:
-        metric.warn_of(refused)
+    reason, advice = metric.why_undefined(histogram)
+    if reason:
+        metric.undefined(reason, advice).warn()
         return MetricBounds(math.nan, math.nan)
     lower, upper = metric.range_from_bins(histogram)
     # By rounding an upper bound may be below.

@@ -122,6 +122,11 @@ class Comparisons(NamedTuple):
     # Warning to the user who asks for the value; "" if there is none.
     message: str = ""
 
+    @property
+    def defined(self) -> bool:
+        """Whether the groups can be compared."""
+        return not math.isnan(self.value)
+
     def scale_to_unit(self, unit: float) -> Comparisons:
         """Return the comparisons of numbers that were divided by a unit."""
         return self._replace(

@@ -139,7 +139,7 @@ class DifferenceOfMeans(DifferenceOfNumbers):
             return locate_means(statistic, self.multigroup)
         return locate_outcomes(statistic, multigroup=self.multigroup)
 
-    def noise(self, observed: Observed, method: Method) -> Comparisons:
+    def bound_noise(self, observed: Observed, method: Method) -> Comparisons:
         """Bound the noise of each difference of means."""
         rows, sizes, squares = observed
         if self.compares_numbers:
@@ -497,7 +497,7 @@ class EqualizedOdds(DifferenceOfNumbers):
         """Return cells that were kept as checked rows."""
         return encode_labels(cells)
 
-    def noise(self, observed: Observed, method: Method) -> Comparisons:
+    def bound_noise(self, observed: Observed, method: Method) -> Comparisons:
         """Bound the noise of the rates of each true and predicted class."""
         statistic, by_class, _ = observed
         value = self.value(statistic)

@@ -238,8 +238,9 @@ def values_by_stratum(
         raise ValueError("control_features is None, expected the stratum of each row.")
     arguments = sensitive_features, control_features, sample_weight, counts
     rows = metric.read(y_true, y_score, *arguments)
-    parts, (strata, _) = metric.parts(rows), metric.split(rows)
-    estimates = [metric.estimate_stratum(parts, stratum) for stratum in strata]
+    parts = metric.split(rows)
+    strata = parts.strata or []
+    estimates = parts.evaluate_strata(metric.estimate_part, metric.join)
     return pd.DataFrame(
         {
             "value": np.array([each.value for each in estimates], dtype=np.float64),

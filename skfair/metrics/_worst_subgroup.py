@@ -42,7 +42,7 @@ from skfair.metrics._inputs import (
     numbers_of,
     outcomes_of,
 )
-from skfair.metrics._metric import undefined_estimate
+from skfair.metrics._parts import undefined_estimate
 from skfair.metrics._resampling import check_seed, exact_pvalue
 from skfair.metrics._strata import split_strata
 from skfair.metrics._subgroup_search import (

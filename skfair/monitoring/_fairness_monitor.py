@@ -42,7 +42,8 @@ from skfair.metrics._confidence_interval import (
 )
 from skfair.metrics._madd import MADD
 from skfair.metrics._madd_bins import bins_of
-from skfair.metrics._metric import Metric, undefined_estimate
+from skfair.metrics._metric import Metric
+from skfair.metrics._parts import undefined_estimate
 from skfair.metrics._quantiles import UNDEFINED, Comparisons, Method
 from skfair.metrics._undefined import (
     comparable_groups,
@@ -579,7 +580,7 @@ class FairnessMonitor:
                 "the bounds of a monitor hold."
             )
         check_shape(rows.y_pred, self._metric.inputs[1])
-        (checked,) = self._metric.parts(rows)
+        (checked,) = self._metric.check_classes(rows)
         if rows.strata is None:
             return table_of(self._metric.condense(checked))
         by_stratum = {}

@@ -428,14 +428,15 @@ def _locate_outlier(sample: ReportSample) -> Located:
     average = float(rates.mean())
     # Of two groups both are as far: rounding decides on none.
     outlier = int(np.abs(rates - average).round(12).argmax())
-    value = MaxGap().find(sample.statistic("decisions")).value
+    value = MaxGap().estimate_statistic(sample.statistic("decisions")).value
     return Located(value, (outlier, None), (float(rates[outlier]), average))
 
 
 def _locate_tail(sample: ReportSample) -> Located:
     """Return the value of CVaR fairness, which no pair of groups has."""
     metric = CVaRFairness(alpha=ALPHA)
-    return Located(metric.find(sample.statistic("decisions")).value, (0, None))
+    value = metric.estimate_statistic(sample.statistic("decisions")).value
+    return Located(value, (0, None))
 
 
 def _locate_baseline(sample: ReportSample) -> Located:

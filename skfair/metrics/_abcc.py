@@ -65,7 +65,7 @@ class ABCC(GapOfDistributions):
     def bound_noise(self, observed: Observed, method: Method) -> Comparisons:
         """Bound the noise of areas, whose tangents are means of functions of slope 1.
 
-        Their variance is at most that of the scores. By the Gaussian isoperimetric
+        The functions vary at most as the scores do. By the Gaussian isoperimetric
         inequality the area of the noise exceeds its mean by no more than a tangent
         does.
         """

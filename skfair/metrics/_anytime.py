@@ -38,7 +38,7 @@ _PRIOR_ROWS = 4 * _MIXING
 #: Scale of the exponents of a difference, at which its bound is sharpest for about a
 #: thousand rows.
 _EXPONENTS = 100.0
-#: Standard deviations that noise of a difference may have beyond those of normal noise.
+#: Standard deviations by which noise of a difference may exceed normal noise.
 _BEYOND = 40.0
 #: Prices of a difference at which its bound is evaluated, of which the best one counts.
 _N_PRICES = 80
@@ -53,7 +53,7 @@ _N_BLOCKS = 400
 def mean_noise_at_any_time(sizes: Floats, tail: float) -> Floats:
     """Bound the noise of a mean of values in [0, 1], at all sizes at once.
 
-    It is the normal mixture bound, with the variance 1/4.
+    The bound is the normal mixture with the variance 1/4.
     """
     spreads, logarithms = normal_mixture(sizes)
     prices = np.log(np.exp(logarithms / 2) / (2 * tail) + 1)
@@ -69,7 +69,7 @@ def cdf_noise_at_any_time(sizes: Floats, tail: float) -> Floats:
 def normal_mixture(sizes: Floats) -> tuple[Floats, Floats]:
     """Return spread s^2 and price c of the e-process exp((x^2 / s^2 - c) / 2).
 
-    The noise is that of a mean of values in [0, 1], whose variance is at most 1/4.
+    The mean is of values in [0, 1], whose variance is at most 1/4.
     """
     variances = sizes / 4
     return (variances + _MIXING) / sizes**2, np.log1p(variances / _MIXING)
@@ -78,8 +78,8 @@ def normal_mixture(sizes: Floats) -> tuple[Floats, Floats]:
 def variances_at_any_time(sizes: Floats) -> Floats:
     """Return the variances of means that reversed e-processes assume.
 
-    If one of n rows leaves, the mean moves by at most 1 / (n - 1): the sum of the
-    variances of all such steps is that of 1 / (4 j^2) over all j from n on.
+    If one of n rows leaves, the mean moves by at most 1 / (n - 1): the variances of
+    these steps add up to the sum of 1 / (4 j^2) over all j from n on.
     """
     return np.asarray(polygamma(1, np.maximum(sizes, 1e-3)) / 4)
 
@@ -87,7 +87,7 @@ def variances_at_any_time(sizes: Floats) -> Floats:
 def log_e_value_of_noise(noise: Floats, variances: Any) -> Floats:
     """Return the log e-value of a difference of means, by its noise x.
 
-    It is the mixture of exp(t x - t^2 variance / 2) over t of a Cauchy distribution.
+    The e-value mixes exp(t x - t^2 variance / 2) over t of a Cauchy distribution.
     """
     deviations = np.sqrt(variances)
     distances = noise / deviations

@@ -70,8 +70,8 @@ _OF_ROWS = (
 def as_metric(metric: Any, **options: Any) -> Metric:
     """Turn a metric as users pass it into an object with its options.
 
-    That is a function of skfair, a name of it or of its scorer, a class or an object
-    of metrics, any other function, or a `functools.partial` of one of these.
+    Users pass a function of skfair, its name or its scorer's, a class or an object of
+    metrics, any other function, or a `functools.partial` of a function.
     """
     if isinstance(metric, partial):
         if metric.args:

@@ -50,7 +50,7 @@ class Steps:
     def from_rows(cls, rows: Rows) -> Steps:
         """Return the steps of checked rows, sorted by score.
 
-        Of others equal scores, groups and outcomes are one step.
+        If rows are not sorted yet, rows of equal score, group and outcome are one step.
         """
         rows, is_ordered = rows.grouped(), rows.is_ordered
         codes, weights, n_groups = rows.groups.codes, rows.mass, rows.n_groups

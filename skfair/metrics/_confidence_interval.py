@@ -173,7 +173,7 @@ default=None
     Rows are independent, and the numbers of rows of the groups are fixed, or random and
     conditioned on. With `alpha` = (1 - `confidence_level`) / 2:
 
-    - The true disparity is that of one pair of groups, and exceeds the sample's value
+    - One pair of groups has the true disparity, which exceeds the sample's value
       for this pair by more than its quantile with probability `alpha`. No correction
       for the number of pairs is needed.
     - The value of a pair exceeds its true disparity by at most the norm of the noise,
@@ -188,8 +188,8 @@ default=None
     product of normal mixtures [4]_. Where a group is compared with everyone, in max-gap
     and in CVaR fairness the bounds of each group are added up [3]_ [4]_.
 
-    With strata, the pairs are those of all strata together, and the numbers of rows
-    are those of groups within strata. For a mean over strata, whose weights are taken
+    With strata, the pairs of all strata are compared together, by the numbers of rows
+    of groups within strata. For a mean over strata, whose weights are taken
     as they are, each stratum has its share of `alpha`.
 
     Noise alone makes MADD positive, and its upper end takes this into account. An end
@@ -199,8 +199,9 @@ default=None
     that the data chose. The choice itself is not accounted for.
 
     With ``scale="rank"`` the interval is for the disparity on the scale of the ranks of
-    these rows: that of MCDP holds for all scales at once, so its level is kept, and
-    those of ABCC and MADD, for ``method="band"`` only, were measured to keep theirs.
+    these rows. The interval of MCDP holds for all scales at once, and keeps its level.
+    The intervals of ABCC and MADD, for ``method="band"`` only, were measured to keep
+    theirs.
 
     Intervals of numbers (differences of errors, and metrics with ``scale="real"``) are
     those of the numbers divided by the range that is seen in all groups together. They
@@ -322,9 +323,9 @@ def lower_bound(comparisons: Comparisons, tail: float) -> float:
 
 
 def upper_bound(comparisons: Comparisons, tail: float) -> float:
-    """Return bound that the true disparity exceeds with at most a given probability.
+    """Return the upper confidence bound of the true disparity.
 
-    It is at least the value, which noise makes larger than the true disparity.
+    The bound is at least the value, which noise makes larger than the true disparity.
     """
     value = comparisons.value
     if math.isnan(value):

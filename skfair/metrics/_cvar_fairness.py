@@ -353,7 +353,7 @@ def weighted_shares(weights: Floats, exponent: float) -> Floats:
 class RateVarianceEstimator:
     """The estimator of definition 7 for the groups of a statistic of 0/1 outcomes.
 
-    Of weighted rows it counts rows only, see `weighted_rate_variance`. A warning says
+    With weights it counts rows only, see `weighted_rate_variance`. A warning says
     where it is undefined.
     """
 

@@ -61,7 +61,7 @@ class DCP(Metric):
     time_limit: float | None = None
 
     def __post_init__(self) -> None:
-        """Check the options, which are checked nowhere else."""
+        """Check the options."""
         super().__post_init__()
         check_search(self.tol, self.time_limit, self.method)
 
@@ -492,7 +492,7 @@ def dcp_bounds(
 
     Disparate conditional prediction (DCP) is the smallest share of people that must be
     left out so that the confusion matrices of the others are the same in all groups.
-    That common matrix is the baseline.
+    The common matrix is the baseline.
 
     Parameters
     ----------

@@ -55,7 +55,7 @@ class MetricOfScores(MetricOfPairs):
     scale: AnyScale = "probability"
 
     def check(self, rows: Rows) -> Rows:
-        """Check scores, and labels if there are any, which are not read."""
+        """Check scores, and the shape and classes of labels, which are not used."""
         check_y_true(rows.y_true, rows.y_pred, self.scale)
         return replace(rows, y_true=None, y_pred=scores_on(self.scale, rows.y_pred))
 
@@ -192,7 +192,7 @@ class GapOfDistributions(MetricOfScores):
         return bound_largest(histogram, self.multigroup, self.bound_gap)
 
     def bound_noise(self, observed: Observed, method: Method) -> Comparisons:
-        """Bound the noise of each gap, by that of CDFs.
+        """Bound the noise of each gap by the noise of CDFs.
 
         Noise moves a seminorm by at most its value for the noise, and that is at most
         its largest value times the largest noise of the difference of CDFs; this holds

@@ -367,9 +367,9 @@ def _intervals(
 ) -> tuple[Floats, Floats]:
     """Return the interval of each true rate over the highest true rate.
 
-    The true ratio is the smallest over all groups of the ratio to that group. Of lower
-    ends the smallest one holds if that of the truly highest group does; of upper ends
-    all must hold, so that each has its part of the error.
+    The true ratio is the smallest of the ratios to every group. The smallest lower end
+    holds if the end for the truly highest group does. All upper ends must hold, so each
+    has its part of the error.
     """
     tail = (1 - confidence_level) / 2
     lower, upper = ratio_ends(rates, sizes, tail, tail / (len(rates) - 1))

@@ -65,7 +65,7 @@ class MADD(MetricOfScores):
     bandwidth: float | Literal["auto"] = "auto"
 
     def __post_init__(self) -> None:
-        """Check the options, which are checked nowhere else."""
+        """Check the options."""
         super().__post_init__()
         if not self.is_automatic:
             number_of_bins(self.bandwidth)
@@ -288,7 +288,7 @@ class MADDCurve(CurveOfScores):
     n_bandwidths: int = N_BANDWIDTHS
 
     def __post_init__(self) -> None:
-        """Check the options, which are checked nowhere else."""
+        """Check the options."""
         super().__post_init__()
         check_integer("n_bandwidths", self.n_bandwidths, 1)
 

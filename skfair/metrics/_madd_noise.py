@@ -252,7 +252,7 @@ def _noisy_values() -> tuple[Floats, Floats]:
 def _remove_noise(histograms: Histograms, quantile: float) -> Floats:
     """Return the largest x that S E|x / S + N| plus noise allows.
 
-    That is the quantile of normal noise, with the standard deviation of |x / S + N|.
+    The noise is a quantile of normal noise with the standard deviation of |x / S + N|.
     """
     means, spreads = _noisy_values()
     ends = []

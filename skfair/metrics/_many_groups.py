@@ -346,7 +346,7 @@ class CVaRFairness(DistanceFromAverage):
     fractional: bool = True
 
     def __post_init__(self) -> None:
-        """Check the options, which are checked nowhere else."""
+        """Check the options."""
         super().__post_init__()
         check_real("alpha", self.alpha, 0, 1, closed="left")
         check_flag("fractional", self.fractional)
@@ -392,10 +392,12 @@ class CVaRFairness(DistanceFromAverage):
                 rates, sizes, weights, alpha, average_tail
             )
         else:
-            of_means, _ = distribution_free_quantiles(sizes, weights, "pooled", method)
+            mean_noise, _ = distribution_free_quantiles(
+                sizes, weights, "pooled", method
+            )
 
             def below(tail: float) -> Any:
-                return average_tail(of_means(tail / (2 * len(rates))))
+                return average_tail(mean_noise(tail / (2 * len(rates))))
 
             above = below
         value = average_tail(groups.gaps[groups.compared])
@@ -645,7 +647,7 @@ def _tail_noise_of_rates(
             furthest(tail / (2 * n_groups)), weights, "pooled"
         )
         each, quantile = average_tail(np.sqrt(one_by_one)), -ndtri(tail)
-        # Variances for which the bounds are those of normal noise.
+        # Variances with which normal noise has these bounds.
         widest = furthest(tail) / quantile**2
         noise = _tail_noise(widest, weights, alpha)
         noise += quantile * _tail_deviation(widest, weights, alpha, average_tail)
@@ -676,8 +678,8 @@ def _tail_deviation(
 def _tail_noise(variances: Floats, weights: Floats, alpha: float) -> Any:
     """Bound the mean over noise of the largest mean of absolute gaps over all tails.
 
-    It is at most t plus the mean excess of the absolute gaps over t, over 1 - alpha,
-    for every t.
+    For every t the mean is at most t plus the mean excess of the absolute gaps over t,
+    divided by 1 - alpha.
     """
     deviations = np.sqrt(sum_by_comparison(variances, weights, "pooled"))
 

@@ -78,9 +78,9 @@ def _add_cdfs(statistic: Distributions, located: Located) -> Located:
 def sustained_at(scores: Floats, epsilon: float) -> Callable[[Floats], Floats]:
     """Return MCDP(epsilon) of rows of gaps at some scores.
 
-    It is the largest of the smallest gaps in each window. The best window starts where
-    a piece does. The smallest gap of a range of pieces is the smaller one of those of
-    two overlapping ranges whose length is a power of two.
+    MCDP(epsilon) is the largest over windows of the smallest gap in a window. The best
+    window starts where a piece does. A range of pieces is the union of two overlapping
+    ranges whose length is a power of two: its smallest gap is the smaller of theirs.
     """
     if epsilon == 0:
         return largest_of_rows
@@ -138,7 +138,7 @@ class MCDP(GapOfDistributions):
     n_subdivisions: int = 32
 
     def __post_init__(self) -> None:
-        """Check the options, which are checked nowhere else."""
+        """Check the options."""
         super().__post_init__()
         check_real("epsilon", self.epsilon, 0, 1)
         check_integer("n_subdivisions", self.n_subdivisions, 1)
@@ -208,7 +208,7 @@ class MCDP(GapOfDistributions):
             raise ValueError(f"method of MCDP must be 'exact', got {self.method!r}.")
 
     def bound_noise(self, observed: Observed, method: Method) -> Comparisons:
-        """Bound the noise of CDFs, which is at most that of a Brownian bridge.
+        """Bound the noise of CDFs, at most that of a Brownian bridge.
 
         The tangent of MCDP(0) is the noise at one score, a difference of binomials.
         MCDP(epsilon) is not convex: it falls by at most the noise on the true window.
@@ -596,7 +596,7 @@ def _furthest_two(statistic: Distributions) -> Pair:
 
 
 def _furthest_group(statistic: Distributions) -> Pair:
-    """Find the group whose CDF differs most from that of everyone at any score."""
+    """Find the group whose CDF differs most from everyone's at any score."""
     scores, (before, after) = statistic.scores, cdf_steps(statistic)
     last = np.append(scores[1:] != scores[:-1], True)  # of several entries at a score
     positions = np.cumsum(last) - last  # position of each entry's score among all

@@ -1,4 +1,4 @@
-"""Means of groups beside those of all other rows: bounds of differences, and tests."""
+"""Means of groups, compared with all other rows: bounds of differences, and tests."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def are_outcomes(statistic: Rows) -> bool:
 
 
 def means_of_groups(statistic: Rows) -> tuple[Means, Means]:
-    """Compute the mean of each group, and that of all rows outside of it.
+    """Compute the mean of each group, and of all rows outside of it.
 
     Numbers that are no outcomes are taken to lie between the smallest and the largest:
     losses that are never small would else have too little noise.

@@ -1,17 +1,20 @@
-"""A metric is one object: its options, what it compares, and the noise of that.
+"""A metric is one object: its options, what it compares, and the noise of its gaps.
 
 From a call to its number, always downwards::
 
-    demographic_parity_difference(y_true, y_pred, sensitive_features=sex)
-      -> DemographicParity()         options, checked when the object is made
-      -> Metric.read                 containers, lengths, groups, strata, weights: once
-      -> Metric.estimate             the largest over strata, then over classes
-      -> Metric.check                what this metric asks of labels and scores: once
-      -> Metric.count                the rows or distributions of one stratum and class
-      -> Metric.find                 nan, with a reason, or
-      -> Metric.decide               the largest gap, and whether few rows decide it
+    mcdp(y_true, y_score, sensitive_features=sex)
+      -> MCDP()                          options, checked when the object is made
+      -> Metric.read                     containers, lengths, groups, strata, weights
+      -> Metric.estimate                 the value, or why there is none
+        -> Metric.split                  by class and stratum, in one walk (`_parts.py`)
+          -> MCDP.check                  what this metric asks of labels and scores
+        -> Metric.estimate_part          of one stratum and class:
+          -> MCDP.collect                its rows, or their score distributions
+          -> MCDP.why_undefined          why groups cannot be compared, or
+          -> MCDP.value_and_small_groups the largest gap, and its groups of few rows
+        -> Metric.join                   the largest over classes, then over strata
 
-A test reads `gaps` of permuted rows, an interval `noise`, of the same statistic.
+A test reads `gaps` of permuted rows, an interval `bound_noise`, of what was collected.
 """
 
 from __future__ import annotations
@@ -75,11 +78,12 @@ class Metric(ABC):
     """A disparity between groups.
 
     A subclass is a frozen dataclass, whose fields are the options of the metric. It
-    says what it counts (`check`, `collect`), and finds its `value` in what it collects:
-    the rows themselves, whose sums are asked for, or their score distributions.
+    says what it compares (`check`, `select`), collects a statistic (`collect`): the
+    rows, with their sums by group, or their score distributions; and finds its `value`
+    in the statistic.
     """
 
-    #: Name of the metric in messages: that of its function, by default of the class.
+    #: Name of the metric in messages: its function's, by default its class's.
     name: ClassVar[str] = ""
     #: Function that users call, where there is one.
     function: ClassVar[Callable[..., float] | None] = None
@@ -97,7 +101,7 @@ class Metric(ABC):
     leaves_groups_out: ClassVar[bool] = False
     #: Whether the noise of the gaps has known bounds.
     has_noise_bounds: ClassVar[bool] = False
-    #: Whether the bounds of the noise are those of any metric of its kind: loose ones.
+    #: Whether the bounds of the noise hold for any metric of its kind, and are loose.
     has_loose_bounds: ClassVar[bool] = False
     #: Whether its range is known where scores are known by bins only.
     has_range_from_bins: ClassVar[bool] = False
@@ -113,7 +117,7 @@ class Metric(ABC):
     multistratum: Multistratum = "max"
 
     def __post_init__(self) -> None:
-        """Check the options, which are checked nowhere else."""
+        """Check the options."""
         for name, choices in self.choices.items():
             check_choice(name, getattr(self, name), choices)
 
@@ -152,15 +156,30 @@ class Metric(ABC):
         """Value where groups cannot be compared."""
         return math.nan
 
-    # What a metric says ------------------------------------------------------
+    # What a metric says ---------------------------------------------------
 
     @abstractmethod
     def check(self, rows: Rows) -> Rows:
-        """Check labels and scores, and return the rows that are counted."""
+        """Check labels and scores, and return rows of what the metric compares."""
 
     def select(self, rows: Rows) -> Rows:
         """Return the checked rows that count."""
         return rows
+
+    def collect(self, rows: Rows) -> Any:
+        """Collect the statistic of selected rows that have a group."""
+        return rows.grouped()
+
+    def count(self, part: Rows) -> Any:
+        """Select checked rows of one stratum and class, and collect their statistic."""
+        return self.collect(self.select(part))
+
+    def why_undefined(self, statistic: Any) -> tuple[str, str]:
+        """Say why groups cannot be compared, and how to mend it; "" if they can."""
+        counts, smallest = statistic.counts, statistic.min_group_size
+        reason = why_undefined(statistic.labels, counts, smallest)
+        rare = reason and (counts < max(smallest, 1)).any()
+        return reason or "", ADVICE if rare else ""
 
     def rescale(self, statistic: Any) -> Any:
         """Return a statistic on the scale on which groups are compared."""
@@ -184,6 +203,11 @@ class Metric(ABC):
         averages = weights and self.averages_strata
         return combine_numbers(values, weights if averages else None)
 
+    def advise(self, rows: Rows) -> None:  # noqa: B027
+        """Warn users whose arguments may not give the value they want."""
+
+    # What a metric says of its noise --------------------------------------
+
     def check_method(self, method: Method) -> None:
         """Raise where the noise has no bounds by a method, with these options."""
         hint = ""
@@ -196,9 +220,22 @@ class Metric(ABC):
                 "its bounds are for values in a known range, and numbers have none."
             )
 
+    def observe(self, part: Rows) -> Observed:
+        """Return the statistic of a part, with what its noise depends on."""
+        statistic = self.count(part)
+        if part.cluster is None:
+            return Observed(statistic, statistic.effective_sizes)
+        return Observed(statistic, self.select(part).grouped().effective_sizes)
+
     def bound_noise(self, observed: Observed, method: Method) -> Comparisons:
         """Bound the noise of each gap."""
         raise NotImplementedError(f"{self.name} has no bounds of its noise.")
+
+    def pair_and_place(self, statistic: Any) -> tuple[Any, Any]:
+        """Return labels of the groups that have the value, and where they have it."""
+        return None, None
+
+    # What a metric says of tables -----------------------------------------
 
     def check_bins(self, histogram: Rows) -> Rows:
         """Check the labels of cells of scores in bins."""
@@ -208,17 +245,15 @@ class Metric(ABC):
         """Return the smallest and largest value where scores are known by bins."""
         raise NotImplementedError(f"{self.name} has no range from bins.")
 
-    def why_undefined(self, statistic: Any) -> tuple[str, str]:
-        """Say why groups cannot be compared, and how to mend it; "" if they can."""
-        counts, smallest = statistic.counts, statistic.min_group_size
-        reason = why_undefined(statistic.labels, counts, smallest)
-        rare = reason and (counts < max(smallest, 1)).any()
-        return reason or "", ADVICE if rare else ""
+    def condense(self, part: Rows) -> Rows:
+        """Count checked rows in the cells that a monitor keeps and adds up."""
+        return self.select(part)
 
-    def advise(self, rows: Rows) -> None:  # noqa: B027
-        """Warn users whose arguments may not give the value they want."""
+    def reopen(self, cells: Rows) -> Rows:
+        """Return cells that were kept as checked rows."""
+        return cells
 
-    # What every metric has ---------------------------------------------------
+    # From a call to its number --------------------------------------------
 
     def __call__(
         self,
@@ -258,7 +293,7 @@ class Metric(ABC):
     ) -> Rows:
         """Read the arguments of a call, and warn of too many groups.
 
-        Scores in bins, and strata of a table, are refused unless the caller takes them.
+        A table of scores in bins, or with strata, is refused unless it is taken.
         """
         usage = (
             f": call {self.name}({', '.join(self.inputs)}, sensitive_features=groups), "
@@ -279,20 +314,6 @@ class Metric(ABC):
                 refuse_groups_of_numbers(rows.labels, sizes)
         return rows
 
-    def tabulate(
-        self,
-        y_true: Any,
-        y_pred: Any,
-        sensitive_features: ArrayLike | None,
-        sample_weight: ArrayLike | None = None,
-        counts: ArrayLike | None = None,
-    ) -> Any:
-        """Count rows of one stratum."""
-        columns = sensitive_features, None, sample_weight, counts
-        rows = self.read(y_true, y_pred, *columns, takes_strata=False)
-        check_shape(rows.y_pred, self.inputs[1])
-        return self.count(self.check(rows))
-
     def evaluate(self, rows: Rows, groups_as_given: Any = None) -> Any:
         """Evaluate rows, and warn of what is left out.
 
@@ -302,7 +323,7 @@ class Metric(ABC):
         return self.estimate(rows).warn()
 
     def estimate(self, rows: Rows) -> Estimate:
-        """Find the largest value over strata, or their mean, of rows."""
+        """Find the value of rows, over all classes and strata, or why there is none."""
         return self.split(rows).evaluate(self.estimate_part, self.join)
 
     def split(self, rows: Rows) -> Parts:
@@ -314,7 +335,7 @@ class Metric(ABC):
         return Parts(self.name, classes, strata, reason)
 
     def check_classes(self, rows: Rows) -> list[Rows]:
-        """Check rows: those of each class where scores have several columns."""
+        """Check rows, for each class where scores have several columns."""
         if self.takes_classes and rows.y_pred.ndim == 2 and rows.y_pred.shape[1] > 2:
             hint = TAKES_ANY if self.compares_distributions else ""
             scale: Any = getattr(self, "scale", "probability")
@@ -326,6 +347,18 @@ class Metric(ABC):
     def estimate_part(self, part: Rows) -> Estimate:
         """Find the value of checked rows of one stratum and class."""
         return self.estimate_statistic(self.count(part))
+
+    def estimate_statistic(self, statistic: Any) -> Estimate:
+        """Find the value of a statistic, or why it has none."""
+        reason, advice = self.why_undefined(statistic)
+        if reason:
+            return self.undefined(reason, advice)
+        value, small_groups = self.value_and_small_groups(self.rescale(statistic))
+        return Estimate(value, small_groups=small_groups)
+
+    def undefined(self, reason: str, advice: str) -> Estimate:
+        """Return the estimate of groups that cannot be compared, for a reason."""
+        return undefined_estimate(self.title, reason, advice, self.undefined_value)
 
     def join(
         self, estimates: Sequence[Estimate], strata: Sequence[Stratum]
@@ -343,39 +376,22 @@ class Metric(ABC):
                 small_groups[estimate.small_groups + place] = True
         return Estimate(value, small_groups=listed([*small_groups]))
 
-    def count(self, part: Rows) -> Any:
-        """Count checked rows of one stratum and class, for this metric alone."""
-        return self.collect(self.select(part))
-
-    def collect(self, rows: Rows) -> Any:
-        """Collect the rows with a group, as this metric needs them."""
-        return rows.grouped()
-
-    def estimate_statistic(self, statistic: Any) -> Estimate:
-        """Find the value of a statistic, or why it has none."""
-        reason, advice = self.why_undefined(statistic)
-        if reason:
-            return self.undefined(reason, advice)
-        value, small_groups = self.value_and_small_groups(self.rescale(statistic))
-        return Estimate(value, small_groups=small_groups)
-
-    def observe(self, part: Rows) -> Observed:
-        """Count checked rows, with the numbers that the noise depends on."""
-        statistic = self.count(part)
-        if part.cluster is None:
-            return Observed(statistic, statistic.effective_sizes)
-        return Observed(statistic, self.select(part).grouped().effective_sizes)
-
-    def condense(self, part: Rows) -> Rows:
-        """Count checked rows in the cells that a monitor keeps and adds up."""
-        return self.select(part)
-
-    def reopen(self, cells: Rows) -> Rows:
-        """Return cells that were kept as checked rows."""
-        return cells
+    def tabulate(
+        self,
+        y_true: Any,
+        y_pred: Any,
+        sensitive_features: ArrayLike | None,
+        sample_weight: ArrayLike | None = None,
+        counts: ArrayLike | None = None,
+    ) -> Any:
+        """Read and check rows without strata, and return their statistic."""
+        columns = sensitive_features, None, sample_weight, counts
+        rows = self.read(y_true, y_pred, *columns, takes_strata=False)
+        check_shape(rows.y_pred, self.inputs[1])
+        return self.count(self.check(rows))
 
     def compare(self, observed: Observed, method: Method) -> Comparisons:
-        """Compare groups, with quantiles of the noise of each comparison."""
+        """Compare the groups of a statistic, and bound the noise of their gaps."""
         self.check_method(method)
         largest = self.largest
         if not self.leaves_groups_out:
@@ -392,14 +408,6 @@ class Metric(ABC):
         place = partial(self.pair_and_place, statistic)
         comparisons = comparisons._replace(maximum=largest, locate=place)
         return comparisons if unit == 1 else comparisons.scale_to_unit(unit)
-
-    def undefined(self, reason: str, advice: str) -> Estimate:
-        """Return the estimate where groups cannot be compared, for a reason."""
-        return undefined_estimate(self.title, reason, advice, self.undefined_value)
-
-    def pair_and_place(self, statistic: Any) -> tuple[Any, Any]:
-        """Return labels of the groups that have the value, and where they have it."""
-        return None, None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -435,18 +443,18 @@ class MetricOfPairs(Metric):
         return self.largest_pair(statistic).value
 
     def value_and_small_groups(self, statistic: Any) -> tuple[Any, str]:
-        """Find the value, and name those of its two groups that have few rows."""
+        """Find the value, and name its two groups, if they have few rows."""
         located = self.largest_pair(statistic)
         sizes, which = self.rows_compared(statistic, located)
         # Who sets a minimum size has said how many rows are enough.
         if statistic.min_group_size > 1 or sizes.min() >= FEW_ROWS:
             return located.value, ""
-        few = [
+        small = [
             f"{statistic.labels[i]!r} has {counted(sizes[i], 'row')}{which}"
             for i in dict.fromkeys(located.pair)
             if i is not None and sizes[i] < FEW_ROWS
         ]
-        return located.value, listed(few) if few and located.value else ""
+        return located.value, listed(small) if small and located.value else ""
 
     def rows_compared(self, statistic: Any, located: Located) -> tuple[Integers, str]:
         """Return how many rows of each group a located gap comes from, and which."""

@@ -19,6 +19,8 @@ from skfair.statistics._distributions import Distributions, Gap, gap_between
 Measure: TypeAlias = Callable[[Gap], float]
 #: Positions of two groups that are compared; None stands for everyone.
 Pair: TypeAlias = tuple[int, int | None]
+#: Stands for the pair of a value that is undefined, or that no pair of groups has.
+NO_PAIR: Pair = (0, None)
 #: Groups of which all pairs are compared, 2,016 at most. Numbers of so many pairs take
 #: milliseconds in arrays; of more groups the largest gap is mostly noise of small ones.
 MAX_PAIRWISE = 64
@@ -122,9 +124,9 @@ def compared_pairs(n_groups: int, multigroup: Multigroup) -> list[Pair]:
     return [*zip(first.tolist(), others, strict=True)]
 
 
-#: Numbers that a metric compares in each of its cells: those of groups, of shape
-#: (n_cells, n_groups), nan where they are not compared; that of everyone, of shape
-#: (n_cells,); rows of each group, shaped as the first; and names of the cells.
+#: Numbers that a metric compares in each of its cells: of groups, shape (n_cells,
+#: n_groups), nan where they are not compared; of everyone, shape (n_cells,); how many
+#: rows each group has, shaped as the first; and names of the cells.
 Numbers: TypeAlias = tuple[
     Floats, Floats, NDArray[Any], tuple[Mapping[str, Hashable], ...]
 ]
@@ -279,7 +281,7 @@ def gap_ceilings(
 
     From a selected score to the next one a CDF lies between its values at both.
     """
-    # More scores tell gaps apart that differ less, as those of more rows do.
+    # More rows have gaps that differ less, which more scores tell apart.
     n_scores = math.isqrt(len(statistic.scores))
     n_scores = max(_FEWEST_SCORES, min(n_scores, _MOST_SCORES))
     n_curves = max(len(first), statistic.n_groups)

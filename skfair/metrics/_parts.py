@@ -46,8 +46,8 @@ def undefined_estimate(
 
 Item = TypeVar("Item")
 Result = TypeVar("Result", Estimate, Comparisons)
-#: Joins results: those of classes, or, with their strata, of strata. No results are
-#: joined to an undefined one.
+#: Joins the results of classes, or, with their strata, of strata. Without results it
+#: returns an undefined one.
 Join: TypeAlias = Callable[[Sequence[Result], Sequence[Stratum]], Result]
 
 

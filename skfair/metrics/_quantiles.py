@@ -8,12 +8,10 @@ estimated distributions,
   for all samples, since a convex function lies above its tangents;
 - an estimate exceeds its true value by at most the seminorm of E.
 
-``docs/proofs/intervals.md`` has the proofs of the quantiles of both.
-
 Where one CDF is above the other by D, neither is near one half if D is near 1. Of all
 pairs of CDFs whose gap is at most D, or at least D in a window, noise moves the gap
 most where it is D throughout: while one CDF rises from D to 1, the other rises from 0
-to 1 - D. ``docs/proofs/intervals.md`` has the proofs.
+to 1 - D. ``docs/proofs/intervals.md`` proves the quantiles.
 """
 
 from __future__ import annotations
@@ -52,16 +50,16 @@ Quantiles = Callable[[float], Any]
 MEAN_ABSOLUTE = math.sqrt(2 / math.pi)
 #: Parts of a probability for noise whose sign differs from the value's.
 _OTHER_SIGN = 1 / 8, 1 / 64
-#: Degrees of freedom from which on Student's quantiles are those of normal noise.
+#: Degrees of freedom from which on Student's quantiles are taken for normal ones.
 _MANY = 1e12
 
 
 def supremum_quantile(tail: float, *, sides: int = 2) -> float:
     """Return the quantile of the supremum of the noise of a CDF of one row.
 
-    It is divided by the square root of the number of rows, by the inequality of
-    Dvoretzky, Kiefer, Wolfowitz and Massart. The same number bounds a Brownian bridge
-    and, with two sides, its absolute value.
+    By the inequality of Dvoretzky, Kiefer, Wolfowitz and Massart, noise of n rows is at
+    most this quantile over the square root of n. The quantile also bounds a Brownian
+    bridge and, with two sides, its absolute value.
     """
     return math.sqrt(math.log(sides / tail) / 2)
 
@@ -177,10 +175,11 @@ def sum_by_comparison(
     power: int = 2,
     others: Floats | None = None,
 ) -> Floats:
-    """Sum numbers of groups, times the powers of their coefficients, by comparison.
+    """Sum numbers of groups by comparison, times powers of their coefficients' sizes.
 
-    Those are 1 and -1 for two groups; with everyone, one minus the share of the group,
-    and the shares of the others. Groups with a negative coefficient may have `others`.
+    The coefficients are 1 and -1 for two groups; with everyone, one minus the share of
+    the group, and minus the shares of the others. `others` are the numbers of groups
+    with a negative coefficient, by default the same.
     """
     others = by_group if others is None else others
     first, second = compared_groups(len(by_group), multigroup)
@@ -248,7 +247,7 @@ def variances_of_means(first: Floats, second: Floats, sizes: Floats) -> Floats:
 
 
 def rows_of_means(moments: tuple[Floats, Floats], sizes: Floats) -> Floats:
-    """Numbers of rows of rates that have the means, and the noise of these."""
+    """Return how many rows rates need to have the means and their noise."""
     smooth = (sizes * moments[0] + 1) / (sizes + 2)
     return np.asarray(smooth * (1 - smooth) / variances_of_means(*moments, sizes))
 
@@ -264,10 +263,10 @@ def noise_of_means(
 ) -> tuple[Quantiles, Quantiles]:
     """Return noise quantiles of a difference of means, in both directions.
 
-    Rates near 0 or 1 vary more the further they are from there, and those of few rows
-    jump: the distances to exact bounds of each mean are added as standard deviations
-    are. A mean whose values vary less than those of a rate is taken for a rate of more
-    rows. Noise is at least that of Welch's t, but for rates that it takes further.
+    Rates vary more the further they are from 0 and 1, and jump if they have few rows:
+    the distances to exact bounds of each mean are added as standard deviations are. A
+    mean whose values vary less than 0 and 1 is taken for a rate of more rows. Noise is
+    at least Welch's t, except for rates that it takes away from 0.
     """
     means, rows = moments[0], rows_of_means(moments, sizes)
     signed = differences(means, shares, multigroup)
@@ -314,10 +313,10 @@ def distribution_free_quantiles(
 ) -> tuple[Quantiles, Quantiles]:
     """Bound the noise of a mean, and of a whole CDF, for any distribution.
 
-    Hoeffding's and Massart's for one look; for all looks at growing data the noise of
-    two means by the reversed e-process of their difference, that of two CDFs by the
-    product of normal mixtures, and by group those of Howard, Ramdas, McAuliffe and
-    Sekhon, and of Howard and Ramdas.
+    For one look the bounds are Hoeffding's and Massart's. For all looks at growing data
+    two means are bounded by the reversed e-process of their difference, two CDFs by the
+    product of normal mixtures; and single groups by the bounds of Howard, Ramdas,
+    McAuliffe and Sekhon, and of Howard and Ramdas.
     """
     involved = 2 if multigroup == "pairwise" else len(sizes)
 
@@ -365,8 +364,8 @@ def ends_by_size(
 ) -> Callable[[int, float], float]:
     """Return the end of a value for each pair of group sizes.
 
-    Ends grow with the value, so that of pairs of groups of the same sizes only that of
-    the largest value is needed.
+    Ends grow with the value: among pairs of groups of the same sizes only the largest
+    value needs its end.
     """
     seen: dict[Variances, float] = {}
 

@@ -27,7 +27,7 @@ def wilson_interval(
 def clopper_pearson(hits: Floats, sizes: Floats, tail: float) -> tuple[Floats, Floats]:
     """Return exact interval of each rate; each end is wrong with probability `tail`.
 
-    It is [0, 1] where a size is 0.
+    The interval is [0, 1] where a size is 0.
     """
     misses = sizes - hits
     low = np.where(hits > 0, betaincinv(np.maximum(hits, 1e-9), misses + 1, tail), 0)

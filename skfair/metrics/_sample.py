@@ -159,18 +159,22 @@ class Sample:
         part has some of a list only: how many of each group it has is then random.
         """
         (part,) = self.parts
-        own, codes = part.rows, np.full(len(self.rows), -1)
+        part_rows, codes = part.rows, np.full(len(self.rows), -1)
         for i, positions in enumerate(within):
             codes[positions] = i
-        if own.position is not None:
-            codes = codes[own.position]
+        if part_rows.position is not None:
+            codes = codes[part_rows.position]
         lists = Groups(codes, tuple(range(len(within))))
         n_own, n_all = lists.sizes(), np.array([*map(len, within)])
         whole = (n_own == n_all) | (n_own == 0)
-        own = replace(own, strata=lists)
+        part_rows = replace(part_rows, strata=lists)
         cells = None
         if whole.all():
-            cells = own.counted_if_few() if own.n is None else own.counted()
+            cells = (
+                part_rows.counted_if_few()
+                if part_rows.n is None
+                else part_rows.counted()
+            )
         if cells is None:
             return self, within
         lists_of_cells = [at for _, at in cells.split_by_stratum() if len(at)]

@@ -88,7 +88,7 @@ def split_strata(rows: Rows, *, leaves_groups_out: bool) -> tuple[list[Stratum],
 
 
 def combine_numbers(values: Sequence[Any], weights: Sequence[float] | None) -> Any:
-    """Return largest of numbers, or of each entry of arrays, or their weighted mean."""
+    """Return the largest or weighted mean of numbers, or of each entry of arrays."""
     if weights is None or len(values) == 1:  # a mean of one would round
         combined = np.max(values, axis=0)
     else:

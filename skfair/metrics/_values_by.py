@@ -118,12 +118,12 @@ default=None
         trues = [codes == position for position in range(len(columns))]
     arguments = sensitive_features, control_features, sample_weight, counts
     rows = metric.read(None, y_score, *arguments)
-    of_classes = [
+    rows_of_classes = [
         replace(rows, y_true=true, y_pred=column)
         for true, column in zip(trues, columns, strict=True)
     ]
-    values = [metric.evaluate(each) for each in of_classes]
-    metric.advise(of_classes[0])
+    values = [metric.evaluate(class_rows) for class_rows in rows_of_classes]
+    metric.advise(rows_of_classes[0])
     return pd.Series(values, pd.Index(names, tupleize_cols=False), float, "value")
 
 
@@ -243,10 +243,12 @@ def values_by_stratum(
     estimates = parts.evaluate_strata(metric.estimate_part, metric.join)
     return pd.DataFrame(
         {
-            "value": np.array([each.value for each in estimates], dtype=np.float64),
+            "value": np.array(
+                [class_rows.value for class_rows in estimates], dtype=np.float64
+            ),
             "n_rows": [stratum.n_rows for stratum in strata],
             "weight": [stratum.weight for stratum in strata],
-            "reason": [each.reason for each in estimates],
+            "reason": [class_rows.reason for class_rows in estimates],
         },
         index=group_index([stratum.label for stratum in strata], rows.strata.names),
     )

@@ -41,7 +41,7 @@ from skfair.metrics._dcp import DCP
 from skfair.metrics._inputs import Multigroup
 from skfair.metrics._many_groups import CVaRFairness, MaxGap
 from skfair.metrics._metric import Metric, MetricOfPairs
-from skfair.metrics._pairs import Located
+from skfair.metrics._pairs import NO_PAIR, Located
 from skfair.metrics._quantiles import Comparisons
 from skfair.metrics._rates import ComparableOdds, DemographicParity
 from skfair.metrics._resampling import largest_size
@@ -433,15 +433,15 @@ def _locate_outlier(sample: ReportSample) -> Located:
 
 
 def _locate_tail(sample: ReportSample) -> Located:
-    """Return the value of CVaR fairness, which no pair of groups has."""
+    """Return the value of CVaR fairness, to which all groups of the tail contribute."""
     metric = CVaRFairness(alpha=ALPHA)
     value = metric.estimate_statistic(sample.statistic("decisions")).value
-    return Located(value, (0, None))
+    return Located(value, NO_PAIR)
 
 
 def _locate_baseline(sample: ReportSample) -> Located:
-    """Return the value of DCP, which no pair of groups has."""
-    return Located(sample.baseline[0], (0, None))
+    """Return the value of DCP, to which all groups contribute."""
+    return Located(sample.baseline[0], NO_PAIR)
 
 
 def _difference_of_means(
@@ -719,5 +719,5 @@ def _check_metrics(audit: Audit) -> None:
 def locate_all(sample: ReportSample) -> dict[str, Located]:
     """Locate every metric on the rows as given; nan where there are no two groups."""
     if not sample.comparable:
-        return dict.fromkeys(sample.keys, Located(math.nan, (0, None)))
+        return dict.fromkeys(sample.keys, Located(math.nan, NO_PAIR))
     return {key: MEASURES[key].located(sample) for key in sample.keys}

@@ -244,11 +244,11 @@ def values_by_stratum(
     return pd.DataFrame(
         {
             "value": np.array(
-                [class_rows.value for class_rows in estimates], dtype=np.float64
+                [estimate.value for estimate in estimates], dtype=np.float64
             ),
             "n_rows": [stratum.n_rows for stratum in strata],
             "weight": [stratum.weight for stratum in strata],
-            "reason": [class_rows.reason for class_rows in estimates],
+            "reason": [estimate.reason for estimate in estimates],
         },
         index=group_index([stratum.label for stratum in strata], rows.strata.names),
     )

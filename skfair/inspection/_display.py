@@ -350,13 +350,13 @@ def stratum_of_largest(
     table = metric.read(y_true, y_score, groups, control_features, weights)
     parts = metric.split(table)
     strata = parts.strata or []
-    estimates = parts.evaluate_strata(metric.estimate_part, metric.join)
+    estimates = parts.evaluate_strata(metric.estimate_part, metric.join_estimates)
     compared = [i for i, estimate in enumerate(estimates) if estimate.defined]
     if parts.reason or not compared:
         pairs = zip(strata, estimates, strict=True)
         why = parts.reason or listed([f"{s.label!r} ({e.reason})" for s, e in pairs])
         raise ValueError(f"control_features leave nothing to compare: {why}.")
-    parts.join(estimates, metric.join).warn()
+    parts.join(estimates, metric.join_estimates).warn()
     largest = strata[max(compared, key=lambda i: estimates[i].value)]
     assert table.strata is not None
     text = f"{CROSS.join(table.strata.names) or 'stratum'} {label_text(largest.label)}"

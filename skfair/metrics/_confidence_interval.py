@@ -283,7 +283,7 @@ def compare_rows(
         weights = None
         if strata and metric.averages_strata:
             weights = [stratum.weight for stratum in strata]
-        return join(compared, weights)
+        return join_comparisons(compared, weights)
 
     comparisons = metric.split(rows).evaluate(compare_part, join_parts)
     if comparisons.message:
@@ -291,8 +291,10 @@ def compare_rows(
     return comparisons
 
 
-def join(parts: Sequence[Comparisons], weights: Sequence[float] | None) -> Comparisons:
-    """Join comparisons of strata or classes: the largest, or the weighted mean."""
+def join_comparisons(
+    parts: Sequence[Comparisons], weights: Sequence[float] | None
+) -> Comparisons:
+    """Return the largest comparisons of classes or strata, or their weighted mean."""
     if weights is None:
         return Comparisons(
             max(part.value for part in parts),

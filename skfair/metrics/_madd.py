@@ -584,8 +584,8 @@ default=None
         return find_interval(metric, statistic, n_bandwidths, search)
     parts = metric.split(table)
     strata = parts.strata or []
-    estimates = parts.evaluate_strata(metric.estimate_part, metric.join)
-    joined = parts.join(estimates, metric.join)
+    estimates = parts.evaluate_strata(metric.estimate_part, metric.join_estimates)
+    joined = parts.join(estimates, metric.join_estimates)
     joined.warn()
     if not joined.defined:
         return _undefined(n_bandwidths)

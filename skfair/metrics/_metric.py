@@ -12,7 +12,7 @@ From a call to its number, always downwards::
           -> MCDP.collect                its rows, or their score distributions
           -> MCDP.why_undefined          why groups cannot be compared, or
           -> MCDP.value_and_small_groups the largest gap, and its groups of few rows
-        -> Metric.join                   the largest over classes, then over strata
+        -> Metric.join_estimates         the largest over classes, then over strata
 
 A test reads `gaps` of permuted rows, an interval `bound_noise`, of what was collected.
 """
@@ -324,7 +324,7 @@ class Metric(ABC):
 
     def estimate(self, rows: Rows) -> Estimate:
         """Find the value of rows, over all classes and strata, or why there is none."""
-        return self.split(rows).evaluate(self.estimate_part, self.join)
+        return self.split(rows).evaluate(self.estimate_part, self.join_estimates)
 
     def split(self, rows: Rows) -> Parts:
         """Check rows, once, and split them by class and by stratum."""
@@ -360,7 +360,7 @@ class Metric(ABC):
         """Return the estimate of groups that cannot be compared, for a reason."""
         return undefined_estimate(self.title, reason, advice, self.undefined_value)
 
-    def join(
+    def join_estimates(
         self, estimates: Sequence[Estimate], strata: Sequence[Stratum]
     ) -> Estimate:
         """Join the estimates of classes or strata: the largest, or the mean."""

@@ -54,7 +54,7 @@ Join: TypeAlias = Callable[[Sequence[Result], Sequence[Stratum]], Result]
 def evaluate_classes(
     classes: Sequence[Item],
     evaluate: Callable[[Item], Result],
-    join: Join[Result],
+    join_results: Join[Result],
 ) -> Result:
     """Evaluate what belongs to each class, and join the results, if all are defined."""
     results = []
@@ -63,7 +63,7 @@ def evaluate_classes(
         if not result.defined:
             return result
         results.append(result)
-    return results[0] if len(results) == 1 else join(results, ())
+    return results[0] if len(results) == 1 else join_results(results, ())
 
 
 class Parts(NamedTuple):
@@ -78,21 +78,23 @@ class Parts(NamedTuple):
     reason: str = ""
 
     def evaluate(
-        self, evaluate: Callable[[Rows], Result], join: Join[Result]
+        self, evaluate_part: Callable[[Rows], Result], join_results: Join[Result]
     ) -> Result:
         """Evaluate the rows of each class in each stratum, and join the results."""
         if self.strata is None:
-            return evaluate_classes(self.classes, evaluate, join)
-        results = [] if self.reason else self.evaluate_strata(evaluate, join)
-        return self.join(results, join)
+            return evaluate_classes(self.classes, evaluate_part, join_results)
+        results = []
+        if not self.reason:
+            results = self.evaluate_strata(evaluate_part, join_results)
+        return self.join(results, join_results)
 
     def evaluate_strata(
-        self, evaluate: Callable[[Rows], Result], join: Join[Result]
+        self, evaluate_part: Callable[[Rows], Result], join_results: Join[Result]
     ) -> list[Result]:
         """Return the result of each stratum, with what is left out of it."""
         results = []
         for stratum in self.strata or ():
-            result = evaluate_classes(self.take(stratum), evaluate, join)
+            result = evaluate_classes(self.take(stratum), evaluate_part, join_results)
             reason = join_reasons(stratum.reason, result.reason)
             results.append(result._replace(reason=reason, message=""))
         return results
@@ -106,12 +108,12 @@ class Parts(NamedTuple):
             for rows in self.classes
         ]
 
-    def join(self, results: Sequence[Result], join: Join[Result]) -> Result:
+    def join(self, results: Sequence[Result], join_results: Join[Result]) -> Result:
         """Join the results of strata, and say which strata are left out, and why."""
         pairs = [*zip(self.strata or (), results, strict=False)]
         defined = [] if self.reason else [pair for pair in pairs if pair[1].defined]
         strata, found = zip(*defined, strict=True) if defined else ((), ())
-        joined = join(found, strata)
+        joined = join_results(found, strata)
         reasons = {stratum.label: result.reason for stratum, result in pairs}
         text = self.reason or describe_strata(reasons, undefined=not defined)
         if not defined:

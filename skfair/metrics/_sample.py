@@ -90,7 +90,7 @@ class Sample:
         for start in range(0, len(self.parts), self.n_classes):
             statistics = self.collected[start : start + self.n_classes]
             estimate = evaluate_classes(
-                statistics, metric.estimate_statistic, metric.join
+                statistics, metric.estimate_statistic, metric.join_estimates
             )
             if not math.isnan(estimate.value):
                 values.append(estimate.value)

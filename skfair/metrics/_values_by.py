@@ -240,7 +240,7 @@ def values_by_stratum(
     rows = metric.read(y_true, y_score, *arguments)
     parts = metric.split(rows)
     strata = parts.strata or []
-    estimates = parts.evaluate_strata(metric.estimate_part, metric.join)
+    estimates = parts.evaluate_strata(metric.estimate_part, metric.join_estimates)
     return pd.DataFrame(
         {
             "value": np.array(

@@ -34,7 +34,7 @@ from skfair.groups import (
 from skfair.metrics._as_metric import METRICS, as_metric, changed_options
 from skfair.metrics._confidence_interval import (
     ConfidenceInterval,
-    join,
+    join_comparisons,
     lower_bound,
     metric_with_noise_bounds,
     smallest_tail,
@@ -770,7 +770,7 @@ class FairnessMonitor:
             weights = [float(parts[label].counts.sum()) for label in found]
         elif found:
             largest = max(found, key=lambda label: found[label].value)
-        joined = join([*found.values()], weights) if found else UNDEFINED
+        joined = join_comparisons([*found.values()], weights) if found else UNDEFINED
         return Disparity(joined._replace(message=message), largest, *sizes)
 
     def _message_of_strata(

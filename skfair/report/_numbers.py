@@ -32,7 +32,11 @@ from skfair._utils._progress import Progress
 from skfair._utils._text import label_text, nan_to_none
 from skfair.groups import keep_labels
 from skfair.metrics import PermutationTestResult
-from skfair.metrics._confidence_interval import join, lower_bound, upper_bound
+from skfair.metrics._confidence_interval import (
+    join_comparisons,
+    lower_bound,
+    upper_bound,
+)
 from skfair.metrics._metric import Metric, MetricOfPairs
 from skfair.metrics._pairs import MAX_PAIRWISE, Located
 from skfair.metrics._permutation import permutation_tests, permuted_sample
@@ -476,7 +480,7 @@ def _compare(sample: ReportSample, key: str, metric: Metric) -> Comparisons:
     if MEASURES[key].question != "errors":
         return metric.compare(observed, "band")
     parts = [metric.compare(part, "band") for part in _split_by_label(observed)]
-    return join(parts, None) if parts else UNDEFINED
+    return join_comparisons(parts, None) if parts else UNDEFINED
 
 
 def _observe(sample: ReportSample, key: str, metric: Metric) -> Observed:
@@ -542,7 +546,7 @@ def _combine(
     if not of_parts:
         return dict.fromkeys(("value", "stratum", "mean", "lower", "upper"))
     tail = (1 - sample.audit.options.confidence_level) / 2
-    compared = join([comparisons for _, comparisons in of_parts], None)
+    compared = join_comparisons([comparisons for _, comparisons in of_parts], None)
     values = np.array([comparisons.value for _, comparisons in of_parts])
     totals = [part.audit.entry_weights.sum() for (_, part), _ in of_parts]
     weights = np.array(totals, float)

@@ -571,7 +571,7 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "The interval holds for any such metric, and is loose.",
         "The interval holds for any such metric, and is loose.",
     ),
-    # Tables of impact ratios and of strata.
+    # Tables of impact ratios, of pooled rates and of strata.
     "same rates": (
         "All groups have the same {what}, {rate}.",
         "All groups have the same selection rate, 40.0%.",
@@ -594,6 +594,18 @@ SENTENCES: dict[str, tuple[str, str]] = {
     "unknown": (
         "{rows} of unknown group have no part in it.",
         "7 rows of unknown group have no part in it.",
+    ),
+    "pooled": (
+        "A pooled rate borrows from the margins: from all groups with the same "
+        "{columns}, the more the fewer rows its own group has. The {level:g}% "
+        "intervals are meant to hold for {level:g}% of the groups, not for each one; "
+        "95% intervals held for 93.5% of the groups of 20 to 100 rows in ten tables. "
+        "Metrics and tests are those of raw rates.",
+        "A pooled rate borrows from the margins: from all groups with the same sex or "
+        "race, the more the fewer rows its own group has. The 95% intervals are meant "
+        "to hold for 95% of the groups, not for each one; 95% intervals held for 93.5% "
+        "of the groups of 20 to 100 rows in ten tables. Metrics and tests are those of "
+        "raw rates.",
     ),
     "strata": (
         "Groups are compared within each {names}, of which there are {n}, with {rows}.",

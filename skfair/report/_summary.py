@@ -16,11 +16,13 @@ from numpy.typing import NDArray
 import skfair
 from skfair._utils._arrays import shares_of_sums
 from skfair._utils._text import label_text, nan_to_none, visible_text
-from skfair.groups import CROSS, rows_by_code
+from skfair.groups import CROSS, n_columns_of, rows_by_code
 from skfair.metrics._cvar_fairness_report import tabulate_groups
 from skfair.metrics._impact_ratios import are_selected, tabulate_ratios
+from skfair.metrics._inputs import Rate, outcomes_of_rate
 from skfair.metrics._many_groups import find_gaps
 from skfair.metrics._pairs import Located
+from skfair.metrics._pooling import pool_groups
 from skfair.report._inputs import Audit, ReportModel
 from skfair.report._metrics import (
     ALPHA,
@@ -234,6 +236,7 @@ def _summary_of_attribute(
         "groups": groups,
         "impact_ratios": _impact_ratios(sample) if options.impact_ratios else None,
         "smallest_ratio": _smallest_ratio(sample) if asks_ratio else None,
+        "pooled": _pooled(sample) if options.intersection else None,
         "strata": _strata(sample, located),
         "cdf": _cdf(sample, located.get("mcdp")),
     }
@@ -437,6 +440,36 @@ def _smallest_ratio(sample: ReportSample) -> Summary | None:
     low = min(compared, key=lambda row: row["impact_ratio"])
     high = next(row for row in compared if row["status"] == "highest")
     return {"kind": table["kind"], "low": low, "high": high}
+
+
+def _pooled(sample: ReportSample) -> Summary | None:
+    """Return raw and pooled rates of the groups of an intersection.
+
+    Groups that are too small to be compared are among them.
+    """
+    audit, predicted, every = sample.audit, sample.model.y_pred, sample.every
+    if n_columns_of(every.labels) < 2 or not sample.model.decides:
+        return None
+    rates: list[Rate] = ["selection_rate"] if audit.binary else []
+    if audit.y_true is not None:
+        of_label: list[Rate] = ["true_positive_rate", "false_positive_rate"]
+        rates += [*(of_label if audit.binary else []), "accuracy"]
+    rows: list[Summary] = []
+    for rate in rates:
+        outcomes, mask = outcomes_of_rate(audit.y_true, predicted, rate, 1)
+        counting = True if mask is None else mask
+        groups = replace(every, codes=np.where(counting, every.codes, -1))
+        statistic = count_outcomes(audit, outcomes, groups)
+        pooled = pool_groups(statistic, audit.options.confidence_level)
+        for i, label in enumerate(every.labels):
+            numbers = statistic.means[i], *pooled[:, i]
+            names = "value", "pooled", "pooled_lower", "pooled_upper"
+            rows.append(
+                {"rate": rate, "label": label_text(label)}
+                | _size(audit, groups.codes == i)
+                | dict(zip(names, map(nan_to_none, numbers), strict=True))
+            )
+    return {"columns": [*map(visible_text, every.names)], "rows": rows}
 
 
 def _plain(value: Any) -> Any:

@@ -40,6 +40,13 @@ Summary = dict[str, Any]
 
 #: States of a question, from what is most certain on.
 STATES = "significant", "weak evidence", "no evidence", "not tested", "not computable"
+#: Rates of groups, as tables call them.
+RATES = {
+    "selection_rate": "Selected",
+    "true_positive_rate": "Selected of the truly positive",
+    "false_positive_rate": "Selected of the others",
+    "accuracy": "Accuracy",
+}
 #: Rates of groups smaller than this are uncertain by ten points and more.
 _SMALL = 100
 #: No more pairs of groups are named in a sentence: those of five groups.
@@ -110,6 +117,11 @@ def _put_result(summary: Summary, attribute: Summary, result: Summary) -> None:
     for table in result["impact_ratios"] or ():
         arguments = table["kind"], table["rows"], settings["confidence_level"]
         table["sentence"] = " ".join(describe_ratios(*arguments))
+    if (table := result["pooled"]) is not None:
+        for row in table["rows"]:
+            row["title"] = RATES[row["rate"]]
+        columns, level = " or ".join(table["columns"]), settings["confidence_level"]
+        table["sentence"] = say("pooled", columns=columns, level=100 * level)
     if (table := result["strata"]) is not None:
         for row in table["rows"]:
             row |= {"title": titles[row["key"]], "tested": ""}
@@ -688,8 +700,11 @@ def advice(summary: Summary) -> Iterator[tuple[str, str]]:
         code = f'encode_groups(..., rare="merge", min_group_size={_SMALL})'
         yield "Join small groups", code
         yield "The same on the command line", f"--rare merge --min-group-size {_SMALL}"
-    if len(names) > 2 and CROSS.join(names[:-1]) != names[-1]:
+    crossed = CROSS.join(names[:-1]) == names[-1]
+    if len(names) > 2 and not crossed:
         yield "Compare groups of several attributes together", "intersection=True"
+    elif small and crossed and summary["settings"]["intersection"] is None:
+        yield "Pool the rates of small groups of both attributes", "intersection=True"
     untested = [
         measure
         for attribute in summary["attributes"]

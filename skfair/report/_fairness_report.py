@@ -604,9 +604,9 @@ default="metrics"
         """Write the report as Markdown, as for a model card.
 
         It has notes on the data, the verdict, a table of the metrics, in words, too,
-        and of the groups of each attribute and model, impact ratios if the report has
-        them, cautions, the method in short, and what such numbers cannot show; no
-        pictures, definitions or settings.
+        and of the groups of each attribute and model, impact ratios and pooled rates if
+        the report has them, cautions, the method in short, and what such numbers cannot
+        show; no pictures, definitions or settings.
 
         Parameters
         ----------

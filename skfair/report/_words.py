@@ -703,7 +703,7 @@ def advice(summary: Summary) -> Iterator[tuple[str, str]]:
     crossed = CROSS.join(names[:-1]) == names[-1]
     if len(names) > 2 and not crossed:
         yield "Compare groups of several attributes together", "intersection=True"
-    elif small and crossed and summary["settings"]["intersection"] is None:
+    elif small and crossed and _may_be_pooled(summary["settings"]):
         yield "Pool the rates of small groups of both attributes", "intersection=True"
     untested = [
         measure
@@ -716,6 +716,11 @@ def advice(summary: Summary) -> Iterator[tuple[str, str]]:
         yield "Test the differences", "n_permutations=199"
     elif untested and summary["settings"]["metrics"] is None:
         yield "Test all metrics", 'metrics="all"'
+
+
+def _may_be_pooled(settings: Summary) -> bool:
+    """Return whether there are rates to pool, which nobody asked for."""
+    return settings["decides"] and settings["intersection"] is None
 
 
 def _describe_left_out(summary: Summary) -> Iterator[str]:

@@ -132,9 +132,14 @@ def test_more_groups_than_are_shown_are_folded():
     pytest.importorskip("matplotlib")
     cells = [(sex, race) for sex in "FM" for race in "abcdefg"]
     people, _, y_pred = people_of(dict.fromkeys(cells, 12))
-    page = FairnessReport.from_predictions(
-        None, y_pred=y_pred, sensitive_features=people, **DECISIONS
-    ).to_html()
+    pages = [
+        FairnessReport.from_predictions(
+            None, y_pred=y_pred, sensitive_features=people, **DECISIONS | options
+        ).to_html()
+        for options in ({}, {"intersection": None})
+    ]
+    page, advice = pages[0], "Pool the rates of small groups of both attributes"
+    assert [advice in each for each in pages] == [False, True]
     assert f"<summary>Pooled rates by {CROSSED}</summary>" in page
     assert page.count("<details>") == page.count("</details>")
 

@@ -27,6 +27,7 @@ OF_GROUPS = {
     "true_positive_rate": RATES["true_positive_rate"],
     "false_positive_rate": RATES["false_positive_rate"],
     "accuracy": RATES["accuracy"],
+    "accuracy_differs": "Accuracy differs from the rest",
     "average_precision": "Average precision",
     "log_loss": "Log loss",
     "score_excess": "Score minus outcome",
@@ -36,6 +37,8 @@ OF_GROUPS = {
     "mean_absolute_error": "Mean absolute error",
     "r2": "R²",
 }
+#: Whether rates of a group differ from those of all other rows.
+_TESTED = "differs", "accuracy_differs"
 OF_POOLED = {
     "title": "Rate",
     "n": "Rows",
@@ -107,7 +110,8 @@ def sections(summary: Summary) -> Iterator[Section]:
             yield 2, title, [*lines, *_bullets(map(plain, words))]
             if result["groups"]:
                 rows = [
-                    {**row, "interval": _ends(row), "differs": _differs(row)}
+                    {**row, "interval": _ends(row)}
+                    | {name: _differs(row.get(name)) for name in _TESTED}
                     for row in result["groups"]
                 ]
                 yield 3, f"Groups: {title}", _table_of_groups(rows, OF_GROUPS)
@@ -200,11 +204,11 @@ def _ends(row: Summary, of: str = "") -> str | None:
     return interval(row[f"{of}lower"], row[f"{of}upper"])
 
 
-def _differs(row: Summary) -> str | None:
-    """Write whether the selection rate of a group differs, where it is tested."""
-    if row.get("differs") is None:
+def _differs(found: bool | None) -> str | None:
+    """Write whether a rate of a group differs, where it is tested."""
+    if found is None:
         return None
-    return "yes" if row["differs"] else "no evidence"
+    return "yes" if found else "no evidence"
 
 
 def _metrics(rows: list[Summary], headings: Mapping[str, str]) -> list[str]:

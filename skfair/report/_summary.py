@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import skfair
+from skfair._rows import Rows
 from skfair._utils._arrays import shares_of_sums
 from skfair._utils._text import label_text, nan_to_none, visible_text
 from skfair.groups import CROSS, n_columns_of, rows_by_code
@@ -23,7 +24,7 @@ from skfair.metrics._inputs import Rate, outcomes_of_rate
 from skfair.metrics._many_groups import find_gaps
 from skfair.metrics._pairs import Located
 from skfair.metrics._pooling import pool_groups
-from skfair.report._inputs import Audit, ReportModel
+from skfair.report._inputs import LEVEL, Audit, ReportModel
 from skfair.report._metrics import (
     ALPHA,
     MEASURES,
@@ -349,6 +350,10 @@ def _groups(sample: ReportSample) -> list[dict[str, Any]]:
         | performance(audit, model, rows)
         for label, rows in zip(labels, parts, strict=True)
     ]
+    many = sample.comparison == "pooled"
+    if many and model.decides and audit.y_true is not None:
+        for group, beside in zip(groups, _accuracies(sample), strict=True):
+            group |= beside
     if not audit.binary:
         return groups
     if audit.y_true is not None:
@@ -358,7 +363,7 @@ def _groups(sample: ReportSample) -> list[dict[str, Any]]:
         return groups
     for group, selection in zip(groups, _selections(sample), strict=True):
         group |= selection
-    if sample.comparison == "pooled":
+    if many:
         groups.sort(key=lambda group: -abs(group["difference"]))
     return groups
 
@@ -378,16 +383,8 @@ def _rates(sample: ReportSample) -> Iterator[NamedNumbers]:
 
 def _selections(sample: ReportSample) -> list[dict[str, Any]]:
     """Compute the selection rate of each group, and whether it differs."""
-    options = sample.audit.options
-    positions = tuple(range(sample.statistic("decisions").n_groups))
     decisions = sample.statistic("decisions")
-    groups = replace(decisions.groups, labels=positions, names=())
-    selected = decisions.replace_groups(groups)
-    gaps = find_gaps(selected, "uniform")
-    table = tabulate_groups(gaps, ALPHA, True, options.confidence_level).sort_index()
-    independent = sample.audit.rows.weight is None and sample.audit.rows.cluster is None
-    is_tested = independent and sample.comparable
-    average = float(selected.means.mean())
+    average = float(decisions.means.mean())
     return [
         {
             "selection_rate": row.rate,
@@ -395,10 +392,38 @@ def _selections(sample: ReportSample) -> list[dict[str, Any]]:
             "upper": row.upper,
             "difference": row.rate - average,
             "tail_share": row.tail_share,
-            "differs": bool(row.adjusted_pvalue <= 0.05) if is_tested else None,
+            "differs": differs,
         }
-        for row in table.itertuples()
+        for row, differs in _beside_others(sample, decisions)
     ]
+
+
+def _accuracies(sample: ReportSample) -> list[dict[str, Any]]:
+    """Compare the accuracy of each group with that of all other rows."""
+    right = sample.audit.y_true == sample.model.y_pred
+    statistic = count_outcomes(sample.audit, right, sample.groups)
+    return [
+        {"accuracy_of_others": row.rate_of_others, "accuracy_differs": differs}
+        for row, differs in _beside_others(sample, statistic)
+    ]
+
+
+def _beside_others(
+    sample: ReportSample, statistic: Rows
+) -> Iterator[tuple[Any, bool | None]]:
+    """Yield the row of each group in the table of many, and whether its rate differs.
+
+    Of rows that have weights, or are those of fewer people, this is not tested.
+    """
+    positions = tuple(range(statistic.n_groups))
+    groups = replace(statistic.groups, labels=positions, names=())
+    gaps = find_gaps(statistic.replace_groups(groups), "uniform")
+    confidence_level = sample.audit.options.confidence_level
+    table = tabulate_groups(gaps, ALPHA, True, confidence_level).sort_index()
+    independent = sample.audit.rows.weight is None and sample.audit.rows.cluster is None
+    is_tested = independent and sample.comparable
+    for row in table.itertuples():
+        yield row, bool(row.adjusted_pvalue <= LEVEL) if is_tested else None
 
 
 def _impact_ratios(sample: ReportSample) -> list[dict[str, Any]]:

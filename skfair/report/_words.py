@@ -210,6 +210,9 @@ def _signs(measure: Summary, result: Summary) -> list[str]:
     differing = [quote(g["label"]) for g in groups if g.get("differs")]
     if measure["question"] == "decisions" and differing:
         signs.append(say("sign of the groups", groups=listed(differing)))
+    wrong = any(group.get("accuracy_differs") for group in groups)
+    if measure["question"] == "errors" and wrong:
+        signs.append(say("sign of the error rates"))
     return signs
 
 
@@ -496,7 +499,27 @@ def _point(
         texts.append(say("signs", signs="; ".join(_signs(measure, result))))
     if state == "significant" and measure["n_groups"] > 2 and measure["pairs"]:
         texts.append(_count_pairs(attribute, measure))
+    if measure["question"] == "errors":
+        texts += _name_error_rates(result)
     return named | {"text": " ".join(texts)}
+
+
+def _name_error_rates(result: Summary) -> Iterator[str]:
+    """Name the groups whose error rate differs from all others', where it is tested."""
+    groups = [g for g in result["groups"] if g.get("accuracy_differs") is not None]
+    found = [group for group in groups if group["accuracy_differs"]]
+    found.sort(key=lambda group: group["accuracy"])
+    named = [
+        f"{quote(group['label'])} ({percent(1 - group['accuracy'])}, others "
+        f"{percent(1 - group['accuracy_of_others'])})"
+        for group in found
+    ]
+    if named:
+        verb, names = "differs" if len(named) == 1 else "differ", listed(named, 12)
+        values = {"of": len(groups), "n": len(named), "verb": verb, "groups": names}
+        yield say("error rates differ", **values)
+    elif groups:
+        yield say("no error rate differs", of=len(groups))
 
 
 def _name_furthest(
@@ -688,7 +711,8 @@ def methods(summary: Summary) -> Iterator[str]:
         yield say("permutations", units=units, n=whole(n))
     results = [result for named in summary["attributes"] for result in named["results"]]
     groups = [group for result in results for group in result["groups"]]
-    if any(group.get("differs") is not None for group in groups):
+    tested = "differs", "accuracy_differs"
+    if any(group.get(name) is not None for group in groups for name in tested):
         yield say("differs from the rest")
 
 

@@ -186,9 +186,14 @@ def gaps_beside_first(
     for key in (key for key in keys if MEASURES[key].bounded):
         compared = [*_paired_values(sample, first, key)]
         if compared and key != "mcdp" and sample.comparison == "pairwise":
+            sizes = [len(codes) for _, _, codes, _ in compared]
+            strata = np.repeat(np.arange(len(sizes)), sizes)
+            columns = [np.concatenate(parts) for parts in zip(*compared, strict=True)]
+            own, other, codes, weights = columns
             level = audit.options.confidence_level
-            parts = [rate_gap_interval(*values, level) for values in compared]
-            intervals[key] = _join_ends(parts)
+            intervals[key] = rate_gap_interval(
+                own, other, codes, weights, level, strata
+            )
         else:
             intervals[key] = _bound_change(sample, first, key, compared)
     return intervals
@@ -212,16 +217,11 @@ def _bound_change(
         bound(gap, tail / 4) for gap in both for bound in (lower_bound, upper_bound)
     ]
     parts = [gap_interval(*each, 1 - tail, sample.comparison) for each in compared]
-    low, high = _join_ends(parts or [(-math.inf, math.inf)])
+    # The largest of several gaps changes by no more than one of them, for which alone
+    # an end has to hold.
+    low = min((low for low, _ in parts), default=-math.inf)
+    high = max((high for _, high in parts), default=math.inf)
     return max(low, ends[0] - ends[3]), min(high, ends[1] - ends[2])
-
-
-def _join_ends(parts: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """Return the interval of the change of the largest of several gaps.
-
-    It changes by no more than one of them, for which alone an end has to hold.
-    """
-    return min(low for low, _ in parts), max(high for _, high in parts)
 
 
 def _paired_values(

@@ -70,6 +70,9 @@ class PairedTest(NamedTuple):
 OVERALL = -1
 #: The place of a gap is found on one of so many parts of the rows.
 N_PLACES = 4
+#: Share of the error of an interval with which a difference of the rates of two groups
+#: is told to be below the largest.
+_FAR = 0.05
 
 
 class Place(NamedTuple):
@@ -294,6 +297,84 @@ def gap_interval(
     return -upper_bound(baseline, scores), upper_bound(scores, baseline)
 
 
+def rate_gap_interval(
+    selected: NDArray[Any],
+    baseline: NDArray[Any],
+    codes: Codes,
+    weights: Floats,
+    confidence_level: float,
+    strata: Integers | None = None,
+) -> tuple[float, float]:
+    """Return the interval of the largest difference of rates minus the baseline's.
+
+    Values are 0 or 1. With `strata` the difference is the largest of two groups of one
+    stratum: of error rates, of one true label.
+
+    The change is the smallest by which the difference of one pair of groups, the
+    largest of the candidate, is above one of the baseline's. So it is at most the
+    largest over all pairs of the smallest bound beside the baseline's pairs. The bounds
+    of the one pair beside each of these must hold together; those of other pairs need
+    not hold. All rows are used, since no place is chosen by them.
+    """
+    by_row = np.zeros(len(codes), np.intp) if strata is None else strata
+    (stratum, _), cells = np.unique([by_row, codes], axis=1, return_inverse=True)
+    cells, factors = np.ravel(cells), _pairs_within(stratum)
+    tail = (1 - confidence_level) / 2
+    far = _FAR * tail
+
+    def upper_bound(model: NDArray[Any], other: NDArray[Any]) -> float:
+        low = np.bincount(cells, weights * (other == 0)) / np.bincount(cells, weights)
+        largest, by_cell = (factors @ low).argmax(), (cells, weights, factors)
+        beside = _rate_differences(other, other, *by_cell).upper_bound(1 - far)
+        near = beside[:, largest] >= 0
+        one_sided = 1 - (tail - far) / near.sum()
+        bounds = _rate_differences(model, other, *by_cell).upper_bound(one_sided)
+        return float(bounds[:, near].min(axis=1).max())
+
+    return -upper_bound(baseline, selected), upper_bound(selected, baseline)
+
+
+def _pairs_within(strata: Integers) -> Integers:
+    """Return the factor of each group in the difference of each pair of one stratum."""
+    units = np.eye(len(strata), dtype=np.intp)
+    first, second = np.nonzero(np.equal.outer(strata, strata) & (units == 0))
+    return np.asarray(units[first] - units[second])
+
+
+def _rate_differences(
+    selected: NDArray[Any],
+    baseline: NDArray[Any],
+    codes: Codes,
+    weights: Floats,
+    factors: Integers,
+) -> Moments:
+    """Return the difference of each pair minus each of the baseline's, with its noise.
+
+    Rows of the result are pairs, by the factors of groups in them, columns pairs of the
+    baseline. Rates are shares of the value 0.
+    """
+    signs, sums = (-1.0, 0.0, 1.0), np.zeros(1)
+    for group, group_factors in enumerate(factors.T):
+        rows = codes == group
+        shares = weights[rows] / weights[rows].sum()
+        low, baseline_low = selected[rows] == 0, baseline[rows] == 0
+        term = GroupTerm(
+            cdf=np.array([shares @ low]),
+            both_low=np.array([shares @ (low & baseline_low)]),
+            baseline_low=shares @ baseline_low,
+            n_rows=1 / (shares @ shares),
+        )
+        moments = np.array(
+            [
+                [term.moments(factor, baseline_factor) for baseline_factor in signs]
+                for factor in signs
+            ]
+        )
+        sums = sums + moments[group_factors[:, np.newaxis] + 1, group_factors + 1, :, 0]
+    mean, variance, third, added = np.moveaxis(sums, -1, 0)
+    return Moments(mean, variance, np.maximum(third, added))
+
+
 def _paired_differences(
     scores: Floats, baseline: Floats, place: Place, codes: Codes, weights: Floats
 ) -> Iterator[Moments]:
@@ -316,24 +397,24 @@ def _paired_differences(
     for group, size, factor in zip(present, sizes, baseline_factors, strict=True):
         shares = weights * (codes == group) / size
         term = GroupTerm(
-            baseline_factor=factor,
             cdf=np.cumsum(shares[order])[ends],
             both_low=np.cumsum((shares * below)[order])[ends],
             baseline_low=shares @ below,
             n_rows=1 / (shares @ shares),
         )
-        terms.append(functools.cache(term.moments))
+        moments = functools.partial(term.moments, baseline_factor=factor)
+        terms.append(functools.cache(moments))
 
     pairs: Iterator[tuple[int, int]] = permutations(present, 2)
     if OVERALL in place:
         pairs = ((a, b) for g in present for a, b in ((g, OVERALL), (OVERALL, g)))
     for pair in pairs:
-        moments = [
+        by_group = [
             term_moments(float(factor))
             for term_moments, factor in zip(terms, factors(*pair), strict=True)
         ]
         mean, variance, third, floor = (
-            sum(values) for values in zip(*moments, strict=True)
+            sum(values) for values in zip(*by_group, strict=True)
         )
         yield Moments(mean, variance, np.maximum(third, floor))
 
@@ -342,24 +423,27 @@ def _paired_differences(
 class GroupTerm:
     """The part of a group in a difference of gaps, at every score of the candidate.
 
-    A row whose score is low in the candidate's scores counts a factor, less
-    `baseline_factor` if its score is low in the baseline's. `cdf`, `both_low` and
-    `baseline_low` are shares of rows: low in the candidate's scores, in both, and in
-    the baseline's. `n_rows` is the effective number of rows.
+    `cdf`, `both_low` and `baseline_low` are shares of rows: low in the candidate's
+    scores, in both, and in the baseline's. `n_rows` is the effective number of rows.
     """
 
-    baseline_factor: float
     cdf: Floats
     both_low: Floats
     baseline_low: float
     n_rows: float
 
-    def moments(self, factor: float) -> tuple[Any, Any, Any, Any]:
-        """Return the numbers of `Moments`, and the third moment of the added row."""
+    def moments(
+        self, factor: float, baseline_factor: float
+    ) -> tuple[Any, Any, Any, Any]:
+        """Return the numbers of `Moments`, and the third moment of the added row.
+
+        A row whose score is low in the candidate's scores counts `factor`, less
+        `baseline_factor` if its score is low in the baseline's.
+        """
         cdf, both_low = self.cdf, self.both_low
         if not factor:
             cdf = both_low = np.zeros(1)
-        baseline = -self.baseline_factor
+        baseline = -baseline_factor
         worst, n_all = max(factor, 0.0) + max(baseline, 0.0), self.n_rows + 1
 
         def raw_moment(power: int) -> Any:

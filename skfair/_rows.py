@@ -80,6 +80,8 @@ class Rows:
     y_true, y_pred : ndarray
         True labels, and scores or predicted labels. Confusion matrices read them as
         positions in `classes`. Scores in bins are the lower edges of these.
+    y_score : ndarray
+        Scores, where `y_pred` holds labels beside them.
     low, high : ndarray
         Least and largest score of the people of each entry, where scores are in bins.
     n_bins : int
@@ -119,6 +121,7 @@ class Rows:
     low: NDArray[Any] | None = None
     high: NDArray[Any] | None = None
     n_bins: int = 0
+    y_score: NDArray[Any] | None = None
 
     def __len__(self) -> int:
         return len(self.groups.codes)
@@ -391,13 +394,27 @@ class Rows:
         return self.replace_counts(numbers)
 
     def resampled(self, generator: np.random.Generator) -> Self:
-        """Draw as many people of each group, within each stratum, with replacement."""
+        """Draw as many people of each group, within each stratum, with replacement.
+
+        People are drawn with all their entries. Those that do not count never are: a
+        resample of weight zero has no value.
+        """
         if self.n is None:
-            return self.times(np.bincount(self.draw(generator), minlength=len(self)))
+            positions, counting = self._counting_people
+            drawn = positions[counting.draw(generator)]
+            return self.times(
+                np.bincount(drawn, minlength=len(self.people))[self.person]
+            )
         n = self.n.copy()
         for entries in self._entries_of_cells:
             n[entries] = redraw(n[entries], generator)
         return self._replace_n(n)
+
+    @cached_property
+    def _counting_people(self) -> tuple[Integers, Self]:
+        """Positions of the people that have a group, a stratum and a weight."""
+        positions = self.people.counted_positions()
+        return positions, self.people[positions]
 
     @cached_property
     def _entries_of_cells(self) -> list[Integers]:
@@ -555,24 +572,38 @@ def read_arrays(
     group has a positive weight. What labels and scores must be is said by each metric.
     `name` is that of `y_pred` in messages.
     """
-    warn_if_reordered(
-        **{"y_true": y_true, name: y_pred},
-        sensitive_features=sensitive_features,
-        control_features=control_features,
-        sample_weight=sample_weight,
-        counts=counts,
-        clusters=clusters,
-    )
+    people = {
+        "sensitive_features": sensitive_features,
+        "control_features": control_features,
+        "sample_weight": sample_weight,
+        "counts": counts,
+        "clusters": clusters,
+    }
+    warn_if_reordered(**{"y_true": y_true, name: y_pred}, **people)
     predicted = as_array(y_pred, name)
     n = len(predicted)
     if n == 0:
         raise ValueError(f"{name} has 0 rows, expected at least one.")
-    groups = resolve_groups(sensitive_features, n_samples=n)
+    rows = read_people(n, **people)
+    true = None if y_true is None else as_array(y_true, "y_true", n)
+    return replace(rows, y_true=true, y_pred=predicted)
+
+
+def read_people(
+    n_samples: int,
+    *,
+    sensitive_features: ArrayLike | None,
+    control_features: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
+) -> Rows:
+    """Read whom rows stand for: groups, strata, weights, counts and clusters."""
+    groups = resolve_groups(sensitive_features, n_samples=n_samples)
     strata = None
     if control_features is not None:
-        strata = resolve_strata(control_features, n_samples=n)
-    true = None if y_true is None else as_array(y_true, "y_true", n)
-    rows = Rows(groups, strata, true, predicted)
+        strata = resolve_strata(control_features, n_samples=n_samples)
+    rows = Rows(groups, strata)
     if sample_weight is None and counts is None and clusters is None:
         return rows
     return add_people(rows, sample_weight, counts, clusters)

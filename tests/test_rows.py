@@ -198,7 +198,7 @@ def test_as_many_rows_as_can_be_dealt():
 
 def test_draws_of_a_group_are_rows_of_it():
     groups = encode_groups(["b", None, "a", "b", "b", None, "a"], missing="drop")
-    rows = Rows(groups, weight=np.arange(7.0))
+    rows = Rows(groups, weight=np.arange(1.0, 8.0))
     answers = [[0, 1, 0, 1, 2], [1, 1, 2, 2, 0]]
     generator = Given(integers=[*answers, answers[1]])
     assert rows.draw(generator).tolist() == [2, 6, 0, 3, 4]
@@ -206,7 +206,7 @@ def test_draws_of_a_group_are_rows_of_it():
     assert generator.asked[0][1].tolist() == [2, 2, 3, 3, 3]
     drawn = rows.resampled(generator)
     assert drawn.n.tolist() == [1, 0, 0, 0, 2, 0, 2]
-    assert drawn.weight.tolist() == [0, 0, 0, 0, 8, 0, 12]
+    assert drawn.weight.tolist() == [1, 0, 0, 0, 10, 0, 14]
 
 
 def assert_multinomial(counts, n_draws, seed):

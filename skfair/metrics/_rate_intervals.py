@@ -58,3 +58,22 @@ def ratio_bounds(rates: Floats, low: Floats, high: Floats) -> tuple[Floats, Floa
     lower = np.zeros(below.shape)
     np.divide(down[:, None], products + below, out=lower, where=down[:, None] > 0)
     return lower, quotients(products + above, down, np.inf)
+
+
+def smallest_ratio_to_mean(
+    low: Floats, high: Floats, shares: Floats
+) -> tuple[float, float]:
+    """Bound the smallest ratio, at most 1, between a rate and the mean of all rates.
+
+    `low` and `high` are ends of the rates, `shares` their weights in the mean.
+    """
+    from_ = low / np.maximum(low * shares + (high @ shares - high * shares), 1e-300)
+    to = high / np.maximum(high * shares + (low @ shares - low * shares), 1e-300)
+    ends = np.sort([_invert_above_one(from_), _invert_above_one(to)], axis=0)
+    ends[1, (from_ <= 1) & (to >= 1)] = 1
+    return float(ends[0].min()), float(ends[1].min())
+
+
+def _invert_above_one(ratios: Floats) -> Floats:
+    """Return the ratios or their inverses, whichever are smaller."""
+    return np.minimum(ratios, 1 / np.maximum(ratios, 1e-300))

@@ -34,8 +34,8 @@ VALUE_ROUNDING = 1e-12
 ENOUGH = 0.5
 
 
-#: Reads numbers off a sample.
-Reader: TypeAlias = Callable[[Sample], Any]
+#: Reads numbers off a sample, or off rows.
+Reader: TypeAlias = Callable[[Any], Any]
 
 
 def value_of(sample: Sample) -> float:
@@ -45,7 +45,7 @@ def value_of(sample: Sample) -> float:
 
 def read_each(
     readers: Sequence[Reader],
-    draws: Iterable[Sequence[Sample]],
+    draws: Iterable[Sequence[Any]],
     n_jobs: int | None = None,
     verbose: int = 0,
     tick: Callable[[int], Any] = lambda n: None,
@@ -73,9 +73,7 @@ def read_each(
     return [np.array(of_reader) for of_reader in zip(*numbers, strict=True)]
 
 
-def _read(
-    draws: Sequence[Sequence[Sample]], readers: Sequence[Reader]
-) -> list[list[Any]]:
+def _read(draws: Sequence[Sequence[Any]], readers: Sequence[Reader]) -> list[list[Any]]:
     """Read each of some draws by each reader."""
     return [
         [read(sample) for read, sample in zip(readers, draw, strict=True)]
@@ -93,6 +91,13 @@ def defined_values(values: Floats) -> Floats:
     """Leave out resamples without a value, unless they are too many for an interval."""
     defined = values[~np.isnan(values)]
     return defined if len(defined) >= ENOUGH * len(values) else values
+
+
+def percentile_interval(values: Floats, confidence_level: float) -> tuple[float, float]:
+    """Return quantiles of the values of resamples, leaving out undefined ones."""
+    tails = (1 - confidence_level) / 2, (1 + confidence_level) / 2
+    low, high = np.quantile(defined_values(values), tails)
+    return float(low), float(high)
 
 
 def basic_interval(

@@ -33,7 +33,7 @@ from skfair.metrics._permutation import (
     PermutationTestResult,
     permute,
 )
-from skfair.metrics._resampling import check_seed, evaluated
+from skfair.metrics._resampling import check_seed, read_and_evaluate
 from skfair.metrics._sample import Part, Sample
 from skfair.statistics import CountTable
 
@@ -126,8 +126,14 @@ def max_gap_test(
     0.00...
     """
     metric = MaxGap(quality=quality, group_weights=group_weights, pos_label=pos_label)
-    columns = sensitive_features, None, sample_weight, counts
-    observed, sample = evaluated(metric, y_true, y_pred, *columns)
+    observed, sample = read_and_evaluate(
+        metric,
+        y_true,
+        y_pred,
+        sensitive_features=sensitive_features,
+        sample_weight=sample_weight,
+        counts=counts,
+    )
     within = metric.check(sample.rows).y_true
     return permute(
         sample,

@@ -41,9 +41,9 @@ from skfair.metrics._inputs import (
     check_groups_of_numbers,
     outcomes_of_rate,
 )
-from skfair.metrics._metric import Observed
 from skfair.metrics._pairs import MAX_PAIRWISE, compared_groups
 from skfair.metrics._pooling import pool_groups
+from skfair.metrics._quantiles import Observed
 from skfair.metrics._rate_intervals import (
     clopper_pearson,
     ratio_ends,

@@ -462,7 +462,7 @@ class WeightedRateVariance(DistanceFromAverage):
     def collect(self, rows: Rows) -> tuple[Rows, Rows]:
         """Collect the outcomes of rows by weight, and by squared weight."""
         rows = rows.grouped()
-        return rows, replace(rows, weight=rows.squared)
+        return rows, replace(rows, weight=rows.entry_squares)
 
     def find(self, statistic: Any) -> Estimate:
         """Estimate the variance of the rates."""
@@ -473,7 +473,7 @@ class WeightedRateVariance(DistanceFromAverage):
         weights, *_ = sampling_design("fixed", weights, first.counts)
         if not weights.any():
             return Estimate(math.nan, defined=False)
-        products = first.totals**2.0 - first.sums_of_squares
+        products = first.totals**2.0 - first.group_squares
         pairs = np.where(first.counts >= 2, products, 0)
         squares = quotients(first.sums**2.0 - sums, pairs)
         rates = quotients(first.sums, first.totals)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair._rows import Rows, read_people
-from skfair._utils._arrays import Floats, Integers, quotients
+from skfair._utils._arrays import Floats, Integers
 from skfair._utils._results import TableResult
 from skfair._utils._text import listed
 from skfair._utils._validation import (
@@ -34,24 +34,24 @@ from skfair.groups import (
     n_columns_of,
     sort_labels,
 )
-from skfair.metrics._confidence_interval import lower_bound, upper_bound
+from skfair.metrics._disparities import (
+    DISPARITIES,
+    Disparity,
+    bound_by_rates,
+    bound_by_resamples,
+    compare,
+)
 from skfair.metrics._inputs import (
     FEW_ROWS,
     Multigroup,
     check_groups_of_numbers,
     outcomes_of_rate,
 )
-from skfair.metrics._pairs import MAX_PAIRWISE, compared_groups
 from skfair.metrics._pooling import pool_groups
-from skfair.metrics._quantiles import Observed
 from skfair.metrics._rate_intervals import (
     clopper_pearson,
-    ratio_ends,
-    smallest_ratio_to_mean,
 )
-from skfair.metrics._rates import DemographicParity
 from skfair.metrics._resampling import (
-    ENOUGH,
     check_seed,
     percentile_interval,
     read_each,
@@ -477,23 +477,6 @@ def _split_by_group(rows: Rows) -> list[Rows]:
 # Values of groups, and their disparities ----------------------------------------------
 
 
-_Kind: TypeAlias = Literal["difference", "ratio"]
-
-
-class Disparity(NamedTuple):
-    """A difference or a ratio, and whom it compares."""
-
-    kind: _Kind
-    multigroup: Multigroup
-
-
-_DISPARITIES = [
-    Disparity(kind, multigroup)
-    for kind in get_args(_Kind)
-    for multigroup in get_args(Multigroup)
-]
-
-
 class _Result(NamedTuple):
     """Numbers of a metric in a stratum."""
 
@@ -520,12 +503,12 @@ def _measure_rate(
     rates[enough] = (_append_sum(statistic.sums) / np.maximum(totals, 1e-300))[enough]
     bound = None
     if confidence_level is not None:
-        squares = _append_sum(statistic.squares_of_people)[enough]
+        squares = _append_sum(statistic.group_squares_by_person)[enough]
         sizes = totals[enough].astype(float) ** 2 / squares
         lower[enough], upper[enough] = clopper_pearson(
             rates[enough] * sizes, sizes, (1 - confidence_level) / 2
         )
-        bound = partial(_bound_by_rates, statistic, confidence_level)
+        bound = partial(bound_by_rates, statistic, confidence_level)
     values = rates, lower, upper
     result = _collect(metric.name, rows, statistic.counts, values, bound)
     if pooled:
@@ -559,7 +542,7 @@ def _measure_any(
         for i in np.flatnonzero(defined & np.append(~is_small, True)):
             lower[i], upper[i] = percentile_interval(resamples[:, i], confidence_level)
         if not is_small.any():
-            bound = partial(_bound_by_resamples, values, resamples, confidence_level)
+            bound = partial(bound_by_resamples, values, resamples, confidence_level)
     result = _collect(metric.name, rows, rows.counts, (values, lower, upper), bound)
     if resamples is not None and is_small.any():
         _warn_of_small_groups(metric.name, rows, is_small)
@@ -579,8 +562,8 @@ def _collect(
     the interval of a disparity.
     """
     disparities = {}
-    for disparity in _DISPARITIES:
-        value, ends = _compare(disparity, values[0]), (math.nan, math.nan)
+    for disparity in DISPARITIES:
+        value, ends = compare(disparity, values[0]), (math.nan, math.nan)
         if bound is not None and not math.isnan(value):
             ends = bound(disparity)
         disparities[disparity] = (value, *ends)
@@ -592,85 +575,6 @@ def _collect(
 def _append_sum(values: NDArray[Any]) -> NDArray[Any]:
     """Append the sum of all groups to their values."""
     return np.append(values, values.sum())
-
-
-def _compare(disparity: Disparity, values: Floats) -> float:
-    """Return the difference or ratio of values, of which the last is the overall."""
-    groups, overall = values[:-1], values[-1]
-    if len(groups) < 2:
-        return math.nan
-    low, high = groups.min(), groups.max()
-    if disparity.multigroup == "pooled":
-        low, high = np.minimum(groups, overall), np.maximum(groups, overall)
-    if disparity.kind == "difference":
-        return float(np.max(high - low))
-    comparable = (low >= 0) & (high > 0)
-    return float(np.min(quotients(np.where(comparable, low, np.nan), high, np.nan)))
-
-
-# Intervals of disparities -------------------------------------------------------------
-
-
-def _bound_by_rates(
-    statistic: Rows, confidence_level: float, disparity: Disparity
-) -> tuple[float, float]:
-    """Return the interval of a difference or ratio of rates."""
-    n_groups, tail = statistic.n_groups, (1 - confidence_level) / 2
-    if disparity.kind == "difference":
-        if disparity.multigroup == "pairwise" and n_groups > MAX_PAIRWISE:
-            return _warn_of_no_interval(n_groups)
-        metric = DemographicParity(multigroup=disparity.multigroup)
-        observed = Observed(statistic, statistic.effective_sizes)
-        compared = metric.compare(observed, "band")
-        return lower_bound(compared, tail), upper_bound(compared, tail)
-    rates, sizes = statistic.means, statistic.effective_sizes
-    if disparity.multigroup == "pooled":
-        shares = statistic.totals / statistic.totals.sum()
-        ends = clopper_pearson(rates * sizes, sizes, tail / n_groups)
-        return smallest_ratio_to_mean(*ends, shares)
-    # The true ratio is that of one pair, whose lower end holds alone. It is at most the
-    # ratio of every pair, whose upper ends hold together.
-    lower, upper = ratio_ends(rates, sizes, tail, tail / (n_groups * (n_groups - 1)))
-    return float(lower.min()), float(upper.min())
-
-
-def _bound_by_resamples(
-    values: Floats, resamples: Floats, confidence_level: float, disparity: Disparity
-) -> tuple[float, float]:
-    """Bound a disparity by intervals of the gaps of all pairs that hold together.
-
-    Resamples of the largest gap itself tell little where groups are alike: it cannot
-    fall below 0, and noise enlarges it. Gaps with a sign have no such end.
-    """
-    n_groups = len(values) - 1
-    if disparity.multigroup == "pairwise" and n_groups > MAX_PAIRWISE:
-        return _warn_of_no_interval(n_groups)
-    gaps, drawn = _signed_gaps(disparity, values), _signed_gaps(disparity, resamples)
-    drawn = drawn[~np.isnan(drawn).any(axis=1)]
-    if len(drawn) < ENOUGH * len(resamples):
-        return math.nan, math.nan
-    spread = drawn.std(axis=0)
-    furthest = quotients(np.abs(drawn - gaps), spread).max(axis=1)
-    reach = spread * np.quantile(furthest, confidence_level)
-    low = max(0.0, float((np.abs(gaps) - reach).max()))
-    high = min(float((np.abs(gaps) + reach).max()), float(np.abs(drawn).max()))
-    high = max(high, float(np.abs(gaps).max()))
-    return (low, high) if disparity.kind == "difference" else (1 - high, 1 - low)
-
-
-def _signed_gaps(disparity: Disparity, values: Floats) -> Floats:
-    """Subtract the values of the groups of each pair, or a group's and the overall.
-
-    The overall value is the last. For ratios gaps are shares of the larger value.
-    """
-    first, second = compared_groups(values.shape[-1] - 1, disparity.multigroup)
-    ours = values[..., first]
-    theirs = values[..., -1:] if second is None else values[..., second]
-    if disparity.kind == "difference":
-        return ours - theirs
-    negative = np.minimum(ours, theirs) < 0
-    shares = quotients(ours - theirs, np.maximum(ours, theirs))
-    return np.where(negative, np.nan, shares)
 
 
 # Evaluation of other metrics than rates -----------------------------------------------
@@ -734,17 +638,6 @@ def _resample(
 
 
 # Warnings -----------------------------------------------------------------------------
-
-
-def _warn_of_no_interval(n_groups: int) -> tuple[float, float]:
-    """Warn that pairs of very many groups have no interval; return its ends, nan."""
-    warn_user(
-        f"The largest difference of two of {n_groups} groups has no interval: "
-        f"of more than {MAX_PAIRWISE} groups each is compared with everyone, "
-        "see difference(multigroup='pooled').",
-        UndefinedMetricWarning,
-    )
-    return math.nan, math.nan
 
 
 def _warn_of_small_groups(name: str, rows: Rows, is_small: NDArray[np.bool_]) -> None:

@@ -559,7 +559,7 @@ def parts_to_permute(within: Any, metric: Metric, rows: Rows) -> list[Integers]:
         if metric.exchangeable == "same true label":
             within = rows.y_true
         elif metric.exchangeable == "similar scores":
-            within = score_cells(rows.averaged())
+            within = score_cells(rows.average_by_person())
         elif metric.exchangeable == "unknown" and rows.y_true is not None:
             warn_of_errors(metric.name)
         if people.strata is not None:

@@ -394,8 +394,9 @@ def _warn_of_few_people(rows: Rows) -> None:
     ]
     if small_groups:
         warn_user(
-            f"bootstrap_interval draws few people: {listed(small_groups)}. The interval of "
-            f"fewer than {FEW_ROWS} people is too narrow, however many rows they have; "
+            f"bootstrap_interval draws few people: {listed(small_groups)}. The "
+            f"interval of fewer than {FEW_ROWS} people is too narrow, however many "
+            "rows they have; "
             "permutation_test and confidence_interval keep their level.",
             UserWarning,
         )

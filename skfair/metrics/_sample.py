@@ -136,7 +136,7 @@ class Sample:
             sample, lists = self.count_in_cells(within)
             if sample is not self:
                 return sample, lists
-        sample = self.from_rows(self.metric, self.rows.crossed())
+        sample = self.from_rows(self.metric, self.rows.cross_with_groups())
         n_groups = self.rows.n_groups
         of_groups = np.arange(n_groups)
         lists = [(at[:, np.newaxis] * n_groups + of_groups).ravel() for at in within]

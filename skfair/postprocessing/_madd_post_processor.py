@@ -30,7 +30,7 @@ from skfair._mitigation import (
     keep_comparable,
     route_fit_params,
 )
-from skfair._rows import Rows, squares_by_group
+from skfair._rows import Rows, group_squares_in_rows
 from skfair._utils._arrays import Bools, Floats, Integers
 from skfair._utils._progress import Tasks, with_callbacks
 from skfair._utils._response import threshold_of
@@ -836,7 +836,7 @@ def _differing(rows: Rows, groups: GroupCDFs) -> Bools:
     n_tests = 1 if len(groups.cdfs) == 2 else len(groups.cdfs)
     codes, weights = rows.groups.codes, rows.weights
     sums = np.bincount(codes, weights, len(groups.cdfs))
-    squares = squares_by_group(codes, weights, len(groups.cdfs))
+    squares = group_squares_in_rows(codes, weights, len(groups.cdfs))
     own_rows = sums**2 / squares
     other_rows = (sums.sum() - sums) ** 2 / np.maximum(squares.sum() - squares, 1e-300)
     # Noise of each group's distance from everyone, in units of a Brownian bridge.

@@ -17,7 +17,7 @@ from scipy.special import expit, logit
 
 from skfair._comparison import average_precision, exceeds_noise, mean_mcdp, r2
 from skfair._penalty import clip_scores
-from skfair._rows import Rows, squares_by_group, units_of
+from skfair._rows import Rows, group_squares_in_rows, unit_weights
 from skfair._utils._arrays import Floats, Integers, quotients
 from skfair.model_selection._rules import standard_error
 
@@ -305,11 +305,11 @@ def _ridge_and_allowances(rows: Rows) -> tuple[float, Floats]:
     grouped = rows.stratum_group_codes >= 0
     codes, weights = rows.groups.codes[grouped], rows.weights[grouped]
     totals = np.bincount(codes, weights, rows.n_groups)
-    squares = squares_by_group(codes, weights, rows.n_groups)
+    squares = group_squares_in_rows(codes, weights, rows.n_groups)
     inverse_sizes = quotients(squares, totals**2)
     present = totals > 0
     second = np.sort(inverse_sizes[present])[:2].max(initial=0)
-    n_rows = rows.weights.sum() ** 2 / (rows.weights @ units_of(rows.weights))
+    n_rows = rows.weights.sum() ** 2 / (rows.weights @ unit_weights(rows.weights))
     allowances = np.where(present, np.maximum(inverse_sizes - second, 0), 0)
     return _RIDGE_BY_ROW / n_rows, allowances
 

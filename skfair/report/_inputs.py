@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 
-from skfair._rows import Rows, check_clusters, distinct
+from skfair._rows import Rows, check_clusters, find_distinct
 from skfair._utils._arrays import Bools, Floats, Integers
 from skfair._utils._columns import floats_in, names_columns, select_columns
 from skfair._utils._progress import Progress
@@ -196,7 +196,7 @@ class Audit:
         """
         if self.rows.cluster is None:
             return np.asarray(np.bincount(parts, self.entry_squares * values**2))
-        first, cells = distinct([parts, self.rows.cluster])
+        first, cells = find_distinct([parts, self.rows.cluster])
         sums = np.bincount(cells, self.entry_weights * values)
         return np.asarray(np.bincount(parts[first], sums**2))
 
@@ -263,7 +263,7 @@ def rows_of(y_true: Any, size: int, classes: Classes, each: Any, n: Any = None) 
     everyone = Groups(np.zeros(size, np.int8), ("everyone",))
     columns: dict[str, Any] = {"weight": weight, "n": n, "squares": squares}
     each = None if n is None else each
-    return Rows(everyone, y_true=y_true, **columns, each=each, classes=classes)
+    return Rows(everyone, y_true=y_true, **columns, person_weight=each, classes=classes)
 
 
 def make_audit(

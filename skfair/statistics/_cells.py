@@ -38,7 +38,7 @@ def merge_cells(rows: Rows) -> Rows:
     """
     rows = replace(rows.grouped(), position=None, fold=None, cluster=None)
     if rows.weight is not None and is_unweighted(rows):
-        rows = replace(rows, weight=None, squares=None, each=None)
+        rows = replace(rows, weight=None, squares=None, person_weight=None)
     others = rows.y_true, rows.strata, rows.weight, rows.low
     of_scores = rows.y_pred.dtype == np.float64 and len(rows)
     if of_scores and all(column is None for column in others):
@@ -53,7 +53,7 @@ def merge_cells(rows: Rows) -> Rows:
         ordered = key[order]
         new[1:] |= ordered[1:] != ordered[:-1]
     starts = np.flatnonzero(new)
-    merged = replace(rows[order[starts]], position=None, each=None)
+    merged = replace(rows[order[starts]], position=None, person_weight=None)
     if not len(starts):
         return merged
 
@@ -65,7 +65,7 @@ def merge_cells(rows: Rows) -> Rows:
     sums["n"] = None if (n == 1).all() else n.astype(np.int64)
     if rows.weight is not None:
         sums["weight"] = whole_if_exact(add(rows.weight))
-        sums["squares"] = whole_if_exact(add(rows.squared))
+        sums["squares"] = whole_if_exact(add(rows.entry_squares))
     if rows.low is not None and rows.high is not None:
         sums["low"] = np.minimum.reduceat(rows.low[order], starts)
         sums["high"] = np.maximum.reduceat(rows.high[order], starts)
@@ -87,7 +87,7 @@ def is_unweighted(rows: Rows) -> bool:
     if rows.weight is None:
         return True
     n = 1 if rows.n is None else rows.n
-    return bool((rows.weight == n).all() and (rows.squared == n).all())
+    return bool((rows.weight == n).all() and (rows.entry_squares == n).all())
 
 
 def _sortable(values: Any) -> Any:
@@ -125,7 +125,7 @@ def join_cells(first: Rows, second: Rows) -> Rows:
         parts = [
             (_people_of(rows),) * 2
             if rows.weight is None
-            else (rows.weight, rows.squared)
+            else (rows.weight, rows.entry_squares)
             for rows in (first, second)
         ]
         columns["weight"], columns["squares"] = map(

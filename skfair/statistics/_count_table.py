@@ -351,7 +351,7 @@ class CountTable:
         columns |= {"y_true": rows.y_true, "y_pred": rows.y_pred}
         columns |= {"low": rows.low, "high": rows.high, "n": n}
         if rows.weight is not None:
-            columns |= {"weight": rows.weight, "weight_squared": rows.squared}
+            columns |= {"weight": rows.weight, "weight_squared": rows.entry_squares}
         present = {name: x for name, x in columns.items() if x is not None}
         frame = pd.DataFrame(present)
         frame.index = group_index(tuple(labels), rows.names)

@@ -69,17 +69,17 @@ class Distributions:
             scores, codes, weights = sort_scores(
                 scores, codes, weights, n_groups=rows.n_groups
             )
-        elif rows.levels is None:
+        elif rows.score_positions is None:
             weights = np.ones(len(codes), np.int64) if weights is None else weights
         else:
-            keys = rows.levels * rows.n_groups + codes
+            keys = rows.score_positions * rows.n_groups + codes
             order = np.argsort(keys, kind="stable")
             keys = keys[order]
             weights = None if weights is None else weights[order]
             starts, weights = _join(keys[1:] != keys[:-1], weights, len(keys))
             entries = order if starts is None else order[starts]
             scores, codes = scores[entries], codes[entries]
-        sums = rows.counts, rows.totals, rows.sums_of_squares
+        sums = rows.counts, rows.totals, rows.group_squares
         groups = rows.groups
         of_groups = groups.labels, groups.names, groups.min_group_size
         return cls(scores, codes, weights, *sums, *of_groups)
@@ -282,9 +282,11 @@ def mid_ranks(scores: Floats, weights: NDArray[Any] | None) -> Floats:
         one_group, y_pred=scores, weight=weights, position=np.arange(len(scores))
     )
     rows = rows.ordered()
-    ranks, of_rows = ranked_scores(rows).scores, np.empty(len(scores))
-    of_rows[rows.position] = ranks if rows.levels is None else ranks[rows.levels]
-    return of_rows
+    ranks, row_ranks = ranked_scores(rows).scores, np.empty(len(scores))
+    if rows.score_positions is not None:
+        ranks = ranks[rows.score_positions]
+    row_ranks[rows.position] = ranks
+    return row_ranks
 
 
 Entries = tuple[Floats, NDArray[np.integer], NDArray[Any]]

@@ -37,7 +37,7 @@ def deal_counts(
     """Deal all people anew to groups of the same sizes.
 
     `numbers` has a row for each group and a column for each cell. Dealing the people of
-    cells to groups, or those of groups to cells, gives the same distribution.
+    cells to groups, or of groups to cells, gives the same distribution.
     """
     if len(numbers) > numbers.shape[1]:
         return deal_counts(numbers.T, generator).T

@@ -1,10 +1,10 @@
-"""One table of people, or of cells of people who are alike, that everything shares.
+"""The table of people, or of cells of people who are alike, that everything shares.
 
 Metrics, tests, reports and mitigators pass `Rows` on, and make no copies of single
-columns. Sums of groups (`counts`, `totals`, `sums`, `matrices`) are found when they are
-asked for. What a permutation or a resample changes, codes of groups or numbers of
-people, is new in it; all else, the order of the scores among it, is shared with the
-rows that it was drawn from::
+columns. Sums of groups (`counts`, `totals`, `sums`, `matrices`) are computed when they
+are asked for. A permutation or a resample has codes of groups or numbers of people of
+its own, and shares all else, such as the order of the scores, with the rows that it was
+drawn from::
 
     rows = Rows(groups, y_true=y, y_pred=scores, weight=weights).ordered()
     for _ in range(999):
@@ -425,7 +425,7 @@ class Rows:
 
     @cached_property
     def people(self) -> Self:
-        """One entry of each person, the first that counts."""
+        """Rows of one entry for each person, the first that counts."""
         if self.cluster is None:
             return self
         return replace(self[self._clusters[0]], cluster=None, position=None)

@@ -866,8 +866,8 @@ def _count_rows(
         y_pred=None if predicted is None else {name: values[predicted]},
         sensitive_features=dict(zip(sensitive, entries.attributes, strict=True)),
         control_features=entries.strata,
-        sample_weight=None if weight is None else entries.weights / entries.rows,
-        counts=entries.rows,
+        sample_weight=None if weight is None else entries.weights / entries.counts,
+        counts=entries.counts,
     )
     if score is None or not (entries.lows < entries.highs).any():
         return audit
@@ -888,7 +888,7 @@ def _count_scores(table: Table, n_rows: int) -> Counted:
         return count_rows_by(table, None)
     if table.scale == "rank":
         table = _move_to_unit_interval(table)
-    n_kinds = len(count_rows_by(replace(table, score=None), None).rows)
+    n_kinds = len(count_rows_by(replace(table, score=None), None).counts)
     n_bins = 1 << max(0, (_MAX_CELLS // n_kinds).bit_length() - 1)
     n_bins = min(max(n_bins, _FEWEST_BINS), _MOST_BINS)
     return count_rows_by(replace(table, narrow_ends=True), n_bins)
@@ -896,18 +896,18 @@ def _count_scores(table: Table, n_rows: int) -> Counted:
 
 def _split_pairs(entries: Counted) -> Counted:
     """Give each of two rows of a bin an entry, since both of their scores are known."""
-    pairs = (entries.rows == 2) & (entries.lows < entries.highs)
+    pairs = (entries.counts == 2) & (entries.lows < entries.highs)
     order = np.repeat(np.arange(len(pairs)), np.where(pairs, 2, 1))
     second, pairs = np.diff(order, prepend=-1) == 0, pairs[order]
-    rows = entries.rows[order] // np.where(pairs, 2, 1)
+    counts = entries.counts[order] // np.where(pairs, 2, 1)
     lows, highs = entries.lows[order], entries.highs[order]
     return replace(
         entries,
         attributes=[groups[order] for groups in entries.attributes],
         classes=[labels[order] for labels in entries.classes],
         keys=entries.keys[order],
-        rows=rows,
-        weights=rows,
+        counts=counts,
+        weights=counts,
         lows=np.where(second, highs, lows),
         highs=np.where(pairs & ~second, lows, highs),
         strata=None if entries.strata is None else entries.strata[order],

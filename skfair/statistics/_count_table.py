@@ -70,7 +70,7 @@ class CountTable:
 
     Notes
     -----
-    Of people without weights a cell takes 17 bytes (18 with more than 127 groups), and
+    Without weights a cell takes 17 bytes (18 with more than 127 groups), and
     9 where no two share a score: 1.7 MB for 10^8 rows that share 10^5 scores. In bins a
     cell takes 33 bytes: at most 4.3 MB for two groups and 65,536 bins. Making a table
     needs about three times as much for a moment.
@@ -164,8 +164,14 @@ class CountTable:
         >>> round(equalized_odds_difference(None, table), 3)
         0.333
         """
-        columns = sensitive_features, control_features, sample_weight, counts
-        rows = read_arrays(y_true, y_pred, *columns)
+        rows = read_arrays(
+            y_true,
+            y_pred,
+            sensitive_features,
+            control_features=control_features,
+            sample_weight=sample_weight,
+            counts=counts,
+        )
         for name in ("y_true", "y_pred"):
             if getattr(rows, name) is not None:
                 check_shape(getattr(rows, name), name)
@@ -267,10 +273,10 @@ class CountTable:
         return len(self._rows)
 
     def __repr__(self) -> str:
-        of_bins = f" of {self.n_bins} bins" if self.n_bins else ""
+        bins = f" of {self.n_bins} bins" if self.n_bins else ""
         sizes = zip(self.labels, self.counts, strict=True)
         people = ", ".join(f"{label!r}: {count}" for label, count in sizes)
-        return f"CountTable({len(self)} cells{of_bins}; people {people})"
+        return f"CountTable({len(self)} cells{bins}; people {people})"
 
     def __add__(self, other: Any) -> Any:
         if not isinstance(other, CountTable):
@@ -451,7 +457,7 @@ class CountTable:
 
 
 def _check_cells(rows: Rows) -> None:
-    """Raise where columns that were read from JSON contradict each other."""
+    """Raise where columns that were read contradict each other."""
     for name in ("n", "weight", "squares"):
         values = getattr(rows, name)
         if values is not None and not (values > 0).all():
@@ -492,8 +498,8 @@ def sum_tables(tables: Iterable[CountTable]) -> CountTable:
     Returns
     -------
     CountTable
-        That of the joined rows. Weights that are not whole numbers are added in
-        another order than by `sum`, and may differ from it by rounding.
+        The table of the joined rows. Weights that are not whole numbers are added in
+        another order than by `sum`, and their sums may differ by rounding.
 
     Raises
     ------

@@ -14,13 +14,12 @@ from skfair._utils._warnings import warn_user
 from skfair.metrics._confidence_interval import lower_bound, upper_bound
 from skfair.metrics._inputs import Multigroup
 from skfair.metrics._pairs import MAX_PAIRWISE, compared_groups
-from skfair.metrics._quantiles import Observed
+from skfair.metrics._quantiles import compare_means, shares_of_groups
 from skfair.metrics._rate_intervals import (
     clopper_pearson,
     ratio_ends,
     smallest_ratio_to_mean,
 )
-from skfair.metrics._rates import DemographicParity
 from skfair.metrics._resampling import ENOUGH
 
 _Kind: TypeAlias = Literal["difference", "ratio"]
@@ -56,20 +55,22 @@ def compare(disparity: Disparity, values: Floats) -> float:
 
 
 def bound_by_rates(
-    statistic: Rows, confidence_level: float, disparity: Disparity
+    values: Floats, outcomes: Rows, confidence_level: float, disparity: Disparity
 ) -> tuple[float, float]:
-    """Return the interval of a difference or ratio of rates."""
-    n_groups, tail = statistic.n_groups, (1 - confidence_level) / 2
+    """Bound a difference or ratio of rates by the number of outcomes of each group."""
+    rates, sizes = values[:-1], outcomes.effective_sizes
+    n_groups, tail = len(rates), (1 - confidence_level) / 2
+    shares = shares_of_groups(outcomes)
     if disparity.kind == "difference":
         if disparity.multigroup == "pairwise" and n_groups > MAX_PAIRWISE:
             return _warn_of_no_interval(n_groups)
-        metric = DemographicParity(multigroup=disparity.multigroup)
-        observed = Observed(statistic, statistic.effective_sizes)
-        compared = metric.compare(observed, "band")
-        return lower_bound(compared, tail), upper_bound(compared, tail)
-    rates, sizes = statistic.means, statistic.effective_sizes
+        # The squares of outcomes of 0 and 1 have the means of the outcomes.
+        moments, value = (rates, rates), compare(disparity, values)
+        comparisons = compare_means(
+            value, moments, sizes, shares, disparity.multigroup, "band"
+        )
+        return lower_bound(comparisons, tail), upper_bound(comparisons, tail)
     if disparity.multigroup == "pooled":
-        shares = statistic.totals / statistic.totals.sum()
         ends = clopper_pearson(rates * sizes, sizes, tail / n_groups)
         return smallest_ratio_to_mean(*ends, shares)
     # The true ratio is that of one pair, whose lower end holds alone. It is at most the

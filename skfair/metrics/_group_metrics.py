@@ -373,7 +373,9 @@ default=None
     n_resamples = check_integer("n_resamples", n_resamples, 1)
     generator = check_seed(random_state)
     rows = _read_rows(
-        {"y_pred": y_pred, "y_score": y_score, "y_true": y_true},
+        y_true,
+        y_pred,
+        y_score,
         sensitive_features=sensitive_features,
         control_features=control_features,
         sample_weight=sample_weight,
@@ -417,15 +419,16 @@ default=None
     )
 
 
-def _read_rows(labels_and_scores: dict[str, Any], **people: Any) -> Rows:
+def _read_rows(y_true: Any, y_pred: Any, y_score: Any, **people: Any) -> Rows:
     """Read the arguments by row, and keep the rows with a group and a stratum.
 
     Labels and scores may have several columns.
     """
-    warn_if_reordered(**labels_and_scores, **people)
+    warn_if_reordered(y_true=y_true, y_pred=y_pred, y_score=y_score, **people)
+    arguments = {"y_pred": y_pred, "y_score": y_score, "y_true": y_true}
     columns: dict[str, Any] = {
         name: as_array(values, name)
-        for name, values in labels_and_scores.items()
+        for name, values in arguments.items()
         if values is not None
     }
     if not columns.keys() & {"y_pred", "y_score"}:
@@ -446,7 +449,7 @@ def _read_rows(labels_and_scores: dict[str, Any], **people: Any) -> Rows:
 
 
 def _check_labels(rows: Rows) -> None:
-    """Check that labels of one column are not missing, and all of one kind."""
+    """Check that no label is missing, and that both columns hold labels of a kind."""
     if rows.y_true.ndim > 1 or rows.y_pred.ndim > 1:
         return
     check_no_missing(rows.y_true, "y_true")
@@ -469,7 +472,7 @@ def _split_by_stratum(rows: Rows) -> Iterator[tuple[Hashable, Rows]]:
 
 
 def _split_by_group(rows: Rows) -> list[Rows]:
-    """Return the rows of each group, and all rows, which are in the order of groups."""
+    """Return the rows of each group, and last all rows, which are sorted by group."""
     ends = np.searchsorted(rows.groups.codes, np.arange(rows.n_groups + 1))
     return [*(rows[start:stop] for start, stop in pairwise(ends.tolist())), rows]
 
@@ -494,27 +497,27 @@ def _measure_rate(
     pos_label = metric.options.get("pos_label")
     outcomes, mask = outcomes_of_rate(rows.y_true, rows.y_pred, rate, pos_label)
     numbers = (~outcomes if complement else outcomes).astype(np.float64)
-    statistic = replace(rows, y_true=None, y_pred=numbers, y_score=None)
+    counted = replace(rows, y_true=None, y_pred=numbers, y_score=None)
     if mask is not None:
-        statistic = statistic[mask]
-    counts, totals = _append_sum(statistic.counts), _append_sum(statistic.totals)
-    enough = counts >= max(rows.min_group_size, 1)
-    rates, lower, upper = np.full((3, len(counts)), np.nan)
-    rates[enough] = (_append_sum(statistic.sums) / np.maximum(totals, 1e-300))[enough]
+        counted = counted[mask]
+    totals = _append_sum(counted.totals)
+    enough = _append_sum(counted.counts) >= max(rows.min_group_size, 1)
+    rates, lower, upper = np.full((3, len(totals)), np.nan)
+    rates[enough] = _append_sum(counted.sums)[enough] / totals[enough]
     bound = None
     if confidence_level is not None:
-        squares = _append_sum(statistic.group_squares_by_person)[enough]
+        squares = _append_sum(counted.group_squares_by_person)[enough]
         sizes = totals[enough].astype(float) ** 2 / squares
         lower[enough], upper[enough] = clopper_pearson(
             rates[enough] * sizes, sizes, (1 - confidence_level) / 2
         )
-        bound = partial(bound_by_rates, statistic, confidence_level)
+        bound = partial(bound_by_rates, rates, counted, confidence_level)
     values = rates, lower, upper
-    result = _collect(metric.name, rows, statistic.counts, values, bound)
+    result = _collect(metric.name, rows, counted.counts, values, bound)
     if pooled:
-        by_group = pool_groups(statistic, confidence_level)
+        by_group = pool_groups(counted, confidence_level)
         by_group[:, ~enough[:-1]] = np.nan
-        # The overall rate borrows from none.
+        # The overall rate borrows from no other.
         overall = [rates[-1], lower[-1], upper[-1]]
         columns = np.column_stack([by_group, overall])
         result.columns.update(zip(_POOLED, columns, strict=True))
@@ -529,7 +532,8 @@ def _measure_any(
 ) -> _Result:
     """Compute any metric of each group, with bootstrap intervals.
 
-    `resamples` are its values on resamples, of shape (n_resamples, n_groups + 1).
+    `rows` are sorted by group. `resamples` are the values on resamples, of shape
+    (n_resamples, n_groups + 1).
     """
     values = _evaluate_by_group(metric, rows)
     too_few = _append_sum(rows.counts) < rows.min_group_size
@@ -581,14 +585,14 @@ def _append_sum(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def _evaluate_by_group(metric: GroupMetric, rows: Rows) -> Floats:
-    """Evaluate a metric for each group and overall, of rows in the order of groups."""
+    """Evaluate a metric for each group and overall, on rows sorted by group."""
     names = [*map(repr, rows.labels), "all groups"]
     values = []
     for name, part in zip(names, _split_by_group(rows), strict=True):
         with caught_warnings() as caught:
             values.append(metric.evaluate(part))
         for warning in caught:
-            # Of values that are nan the caller warns.
+            # The caller warns of values that are nan.
             undefined = issubclass(warning.category, UndefinedMetricWarning)
             if not (undefined and math.isnan(values[-1])):
                 warn_user(
@@ -620,10 +624,10 @@ def _resample(
     n_resamples: int,
     generator: np.random.Generator,
 ) -> Iterator[Rows]:
-    """Draw people within groups, of rows in the order of groups.
+    """Draw people within groups, from rows sorted by group.
 
     For metrics that compare labels, people who are alike are counted first, if few
-    differ.
+    kinds of people occur.
     """
     people = rows.n, rows.weight, rows.cluster
     if (

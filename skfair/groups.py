@@ -1155,7 +1155,7 @@ def label_array(groups: Groups) -> NDArray[Any]:
 def _join_labels(groups: Groups) -> Groups:
     """Write the label of each intersection of columns as a text.
 
-    A function that compares an array of labels with each of them cannot take tuples.
+    A function that compares an array of labels with each label cannot take tuples.
     """
     if n_columns_of(groups.labels) == 1:
         return groups

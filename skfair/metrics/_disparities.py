@@ -73,8 +73,8 @@ def bound_by_rates(
     if disparity.multigroup == "pooled":
         ends = clopper_pearson(rates * sizes, sizes, tail / n_groups)
         return smallest_ratio_to_mean(*ends, shares)
-    # The true ratio is that of one pair, whose lower end holds alone. It is at most the
-    # ratio of every pair, whose upper ends hold together.
+    # One pair has the true ratio, and its lower end holds alone. The true ratio is at
+    # most the ratio of every pair, and all upper ends hold together.
     lower, upper = ratio_ends(rates, sizes, tail, tail / (n_groups * (n_groups - 1)))
     return float(lower.min()), float(upper.min())
 

@@ -230,8 +230,8 @@ def group_metrics(
     Parameters
     ----------
     metrics : str, callable, scorer, list of these, or dict of name -> these
-        A name is that of a function in `sklearn.metrics`, such as ``"recall_score"``,
-        of a scorer of scikit-learn, such as ``"roc_auc"``, or of a rate:
+        A name of a function in `sklearn.metrics`, such as ``"recall_score"``, of a
+        scorer of scikit-learn, such as ``"roc_auc"``, or of a rate:
         ``"selection_rate"``, ``"accuracy"``, ``"error_rate"``,
         ``"true_positive_rate"``, ``"false_negative_rate"``, ``"false_positive_rate"``,
         ``"true_negative_rate"`` or ``"predictive_value"``. A callable is
@@ -312,26 +312,26 @@ default=None
     -----
     The rates by name, `accuracy_score`, `zero_one_loss`, `recall_score` and
     `precision_score` of two classes are proportions. Each has the exact interval of
-    Clopper and Pearson [1]_. Their differences have those of `confidence_interval`,
-    their ratios of two groups that of `impact_ratios`, and their ratios to everyone the
-    widest that simultaneous intervals of all groups permit: these keep their level.
-    With sample weights they use Kish's effective number of rows.
+    Clopper and Pearson [1]_. Differences have the intervals of `confidence_interval`,
+    and ratios of two groups the intervals of `impact_ratios`. A ratio to everyone has
+    the widest interval that simultaneous intervals of all groups permit. All of these
+    keep their level. With sample weights they use Kish's effective number of rows.
 
-    All other metrics have bootstrap intervals of rows drawn within each group, of which
-    metrics of scikit-learn that compare labels see the counts:
-    percentiles for values. Those of differences and ratios follow from intervals of all
-    pairs that hold together, the gap of each plus and minus a multiple of its standard
-    error. They are approximate, and nan for groups of fewer than ten rows.
+    All other metrics have bootstrap intervals, from people drawn within each group. The
+    ends for a value are percentiles. Differences and ratios have ends that follow from
+    simultaneous intervals of all pairs: the gap of each pair plus and minus a multiple
+    of its standard error. These intervals are approximate, and nan for groups of fewer
+    than ten rows.
 
     A ratio is nan where a value is negative. A metric of two classes that is 0/0 in a
     group, for which scikit-learn has the option `zero_division`, is nan.
 
     Pooled rates are predictions of a regression with random effects (empirical Bayes):
     the logit of a rate is a mean, an effect of each column, and an effect of the group
-    [2]_. A group of few rows has nearly the rate that its columns predict, one of many
-    rows nearly its own; of one column, groups borrow from their mean. The intervals
-    cover the rates of a share `confidence_level` of the groups, not each single one.
-    Differences and ratios are those of raw rates.
+    [2]_. A group of few rows has nearly the rate that its columns predict, a group of
+    many rows nearly its own; with one column, groups borrow from their mean. The
+    intervals cover the rates of a share `confidence_level` of the groups, not each
+    single rate. Differences and ratios compare raw rates.
 
     References
     ----------

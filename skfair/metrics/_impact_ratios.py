@@ -112,7 +112,7 @@ def impact_ratios(
         - ``share`` : share of the rows of known group, by weight,
         - ``selected`` : number of rows that are selected, or have a score above the
           median; their weight where rows are weighted,
-        - ``rate`` : share of these in the group, in [0, 1],
+        - ``rate`` : share of selected rows in the group, in [0, 1],
         - ``impact_ratio`` : rate over the highest rate, in [0, 1],
         - ``lower``, ``upper`` : interval of the ratio, in [0, 1],
         - ``status`` : ``"highest"``, ``"compared"``, ``"excluded"`` for groups that

@@ -35,7 +35,7 @@ from skfair.metrics._resampling import (
 )
 from skfair.metrics._sample import Part, Sample
 
-#: Gaps of which each is standardised by itself.
+#: Up to this many gaps each is standardised by its own moments.
 _MAX_GAPS = 1000
 #: Standard deviations of gaps below this, in their unit, are rounding.
 _NO_DEVIATION = 1e-9
@@ -112,7 +112,7 @@ def permutation_test(
 
     A metric that is the largest gap of several pairs of groups is tested by the largest
     *standardised* gap, so that a small group, whose gaps are large by chance, does not
-    hide those of others. Each pair has a p-value, too.
+    hide the gaps of others. Each pair has a p-value, too.
 
     Under the null hypothesis that a row's group is independent of its label, score and
     weight, group labels can be permuted over rows; for metrics of errors the group is
@@ -151,7 +151,7 @@ default=None
     n_permutations : int, default=999
         Number of permutations; the p-value is at least 1 / (n_permutations + 1).
     sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative sample weights. They stay with the row's score.
+        Non-negative sample weights, which stay with the row's score.
     counts : array-like of shape (n_samples,), default=None
         How many people each row stands for; by default one.
     clusters : array-like of shape (n_samples,), default=None

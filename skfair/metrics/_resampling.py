@@ -262,14 +262,16 @@ default=None
     -----
     Resamples on which the metric is undefined, because a group got no row of a true
     label, are left out and counted in a warning: the interval is one of resamples in
-    which all groups can be compared. It is nan where they are more than half of all.
+    which all groups can be compared. Both ends are nan where more than half of all
+    resamples are left out.
 
     Noise biases a disparity upwards, and resampling adds noise again, so that the
     quantiles of the resamples are too large. The basic interval reflects them at the
     observed value, which removes this bias once; the interval may therefore lie below
-    the value itself. It is cut at 0 and at the largest value seen. It is approximate:
-    near parity, and for MADD in small groups, it covers the true value less often
-    than its nominal level (``benchmarks/interval_coverage.py`` measures how often).
+    the value itself. The interval is cut at 0 and at the largest value seen. It is
+    approximate: near parity, and for MADD in small groups, the interval covers the true
+    value less often than its nominal level (``benchmarks/interval_coverage.py``
+    measures how often).
     Use `permutation_test` there. Few people are the worst case: of groups at parity,
     4, 10 and 20 people with 10 rows each beside 100 others, a 95 % interval excluded 0
     in .24, .11 and .08 of 300 samples.
@@ -333,7 +335,7 @@ def resample(
 ) -> BootstrapResult:
     """Compute the bootstrap interval of a metric whose value is given.
 
-    `options` are those of `read_each`.
+    `options` go to `read_each`.
     """
     values, low, high = np.full(n_resamples, np.nan), math.nan, math.nan
     if not math.isnan(observed):

@@ -171,7 +171,7 @@ def put_in_bins(rows: Rows, n_bins: int) -> Rows:
 
 
 def round_to_edges(rows: Rows) -> Rows:
-    """Round scores in bins down to the edges of these."""
+    """Round scores in bins down to the edges of the bins."""
     return replace(rows, low=None, high=None, n_bins=0)
 
 
@@ -292,8 +292,8 @@ def encode_attributes(
 ) -> list[Groups]:
     """Encode sensitive columns of a table of cells, of any library, by their names.
 
-    Missing groups are an error that names the column and the number of rows; `n_rows`
-    are those of each cell.
+    Missing groups are an error that names the column and the number of rows, the sum of
+    the `n_rows` of cells.
     """
     encoded = []
     check_no_probabilities(columns, argument)

@@ -58,7 +58,7 @@ class CountTable:
     n_bins : int
         Number of bins of scores; 0 where each distinct score is kept.
     counts : ndarray of shape (n_groups,)
-        Number of people of each group, those of weight zero excepted.
+        Number of people of each group, without people of weight zero.
     totals : ndarray of shape (n_groups,)
         Total weight of each group.
 
@@ -128,7 +128,7 @@ class CountTable:
 (n_samples, n_columns), default=None
             Stratum of each row, within which groups are compared.
         sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative sample weights, each that of one person.
+            Non-negative sample weights, each the weight of one person.
         counts : array-like of int of shape (n_samples,), default=None
             How many people each row stands for; by default one.
         n_bins : int, default=None
@@ -319,7 +319,7 @@ class CountTable:
         -------
         CountTable
             Metrics of histograms whose bins are unions of bins of this table, such as
-            MADD of ``n_bins / 4`` bins, are those of the rows.
+            MADD of ``n_bins / 4`` bins, have the values of the rows.
         """
         return CountTable._wrap(round_to_edges(self._rows))
 
@@ -332,7 +332,7 @@ class CountTable:
             A row for each cell, indexed by its group: its stratum and true label, if
             there are any, the score or decision ``y_pred`` (of bins the lower edge,
             with the smallest and the largest score), the number of people ``n``, and of
-            weighted people the sums of their weights and of the squares of these.
+            weighted people the sums of their weights and squared weights.
 
         Examples
         --------

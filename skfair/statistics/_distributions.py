@@ -23,8 +23,8 @@ from skfair.groups import Groups
 class Distributions:
     """The empirical score distribution of every group.
 
-    One entry for each distinct pair of score and group, sorted by score: from it every
-    metric of score distributions is computed.
+    There is one entry for each distinct pair of score and group, sorted by score. All
+    metrics of score distributions are computed from these entries.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Distributions:
         Total weight of the rows of each entry: int64 counts where every sample
         weight is a whole number, which keeps all sums exact, else float64.
     counts : ndarray of shape (n_groups,)
-        Number of people of each group, those of weight zero excepted.
+        Number of people of each group, without people of weight zero.
     totals : ndarray of shape (n_groups,)
         Total weight of each group.
     squares : ndarray of shape (n_groups,)

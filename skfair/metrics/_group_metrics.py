@@ -613,6 +613,8 @@ def _evaluate_resamples(
 
 def _evaluate_resample(metrics: list[GroupMetric], rows: Rows) -> list[list[float]]:
     """Return the values of metrics, of each group and overall, without warnings."""
+    if not any(metric.takes_counts for metric in metrics):
+        rows = rows.split_into_people()  # once, not for each group and metric
     parts = _split_by_group(rows)
     with caught_warnings():
         return [[metric.evaluate(part) for part in parts] for metric in metrics]

@@ -332,7 +332,7 @@ def permutation_tests(
     if not defined:
         return results
     readers: list[Reader] = [
-        GapReader(samples[i], units[i]) if tests_pairs(samples[i]) else value_of
+        GapReader(samples[i], units[i]) if orders_by_pairs(samples[i]) else value_of
         for i in defined
     ]
     shuffled = ([draw[i] for i in defined] for draw in draws)
@@ -345,7 +345,7 @@ def permutation_tests(
     return results
 
 
-def tests_pairs(sample: Sample) -> bool:
+def orders_by_pairs(sample: Sample) -> bool:
     """Return whether permutations are ordered by the gaps of pairs of groups."""
     metric = sample.metric
     mean = sample.rows.strata is not None and metric.averages_strata
@@ -545,7 +545,7 @@ def permuted_sample(sample: Sample, within: Any) -> tuple[Sample, list[Integers]
     if rows.n is not None:
         return sample.dealt(parts)
     single = rows.cluster is None and len(sample.parts) == 1
-    if single and tests_pairs(sample):
+    if single and orders_by_pairs(sample):
         return sample.count_in_cells(parts)
     return sample, parts
 

@@ -80,7 +80,8 @@ class GroupMetric(NamedTuple):
 
     def evaluate(self, rows: Rows) -> float:
         """Return the value of the metric of some rows, nan of none."""
-        rows = rows.grouped() if self.takes_counts else rows.split_into_people()
+        if rows.n is not None:
+            rows = rows.grouped() if self.takes_counts else rows.split_into_people()
         if not len(rows):
             return math.nan
         options = dict(self.options)

@@ -630,7 +630,7 @@ def _warn_if_constant(observed: float, null: Floats, rounding: float) -> None:
 def summarise_values(
     observed: float, null: Floats, unit: float = 1.0
 ) -> PermutationTestResult:
-    """Summarise the values of a metric that is no comparison of pairs."""
+    """Summarise the values of a metric that compares no pairs."""
     return PermutationTestResult(
         value=observed,
         pvalue=exact_pvalue(observed, null, unit),

@@ -148,7 +148,7 @@ def score_held_out(
 ) -> HeldOutScores:
     """Fit the estimator on folds, and score the rows held out that have a map.
 
-    Rows with a group and a weight have one. Those that a single model scored are dealt
+    Rows need a group and a weight. Where a single model scored all rows, they are dealt
     to five folds.
     """
     rows, splits = inputs.rows, list[Split]()
@@ -213,10 +213,10 @@ def _predict_fitted(
 ) -> ModelPredictions | None:
     """Predict the rows of the fit by all models, where rows share scores, else None.
 
-    Rows that share a score of one model share those of others, which the scores that
-    each model gives to its own fold do not show: the mean of all models leaves more of
-    the gap then, of the rows that they were fitted to as of new ones. Few rows whose
-    ties are random are drawn several times.
+    Rows that share a score of one model share the scores of others, which held-out
+    scores do not show, since each fold is scored by one model. The mean of all models
+    then leaves more of the gap, in the rows of the fit as in new ones. Where ties are
+    random and rows are few, each row is drawn several times.
     """
     models, spread = held_out.models, held_out.spread
     if len(models) == 1 or not (spread or _folds_have_ties(held_out.rows)):
@@ -296,7 +296,7 @@ def _repair_across_folds(repair: MeanRepair, rows: Rows) -> RepairedFolds:
 
 
 def _excess_gap(mean: Rows, held_out: Rows) -> float:
-    """Return what MCDP(0) of the models' mean has beyond that of held-out scores."""
+    """Return how far MCDP(0) of the models' mean exceeds MCDP(0) of held-out scores."""
     return max(0.0, mean_mcdp(mean).value - mean_mcdp(held_out).value)
 
 

@@ -28,8 +28,8 @@ _LARGEST_CHANGE = 0.7
 #: Points of the grid on which a CDF is smoothed, for each standard deviation of the
 #: kernel, and standard deviations at which the kernel ends.
 _FINENESS, _REACH = 8, 5
-#: In the CDF of a group of so many rows the pooled CDF weighs as much as that of the
-#: rows. From `MANY_ROWS_OF_GROUP` on, where it would weigh 1 %, it has no weight.
+#: In the CDF of a group of so many rows, the pooled CDF weighs as much as the rows
+#: themselves. From `MANY_ROWS_OF_GROUP` on, where it would weigh 1 %, it has no weight.
 _POOLED_ROWS, MANY_ROWS_OF_GROUP = 20, 200
 #: Quantiles of everyone at which the CDF of a small group is mixed with the pooled one.
 _N_QUANTILES = 1000
@@ -360,7 +360,7 @@ class Targets(NamedTuple):
 
 
 def mix_heights(level: Any, pooled: Any, heights: Any) -> Any:
-    """Return the heights of a target between those of a group and of everyone."""
+    """Return the heights of a target between a group's and the pooled heights."""
     return (1 - level) * heights + level * pooled
 
 
@@ -373,7 +373,7 @@ def lowest_of_band(heights: Floats, shares: Floats, width: Any) -> Floats:
     """Return the lower edge of the band to which CDFs are clipped.
 
     `heights` has shape (n_groups, n_knots); `width` may differ from knot to knot. The
-    mean of the clipped heights, by share, is that of the heights.
+    mean of the heights, by share, is the same before and after clipping.
     """
     low = lowest = heights.min(axis=0)
     high = heights.max(axis=0) - width
@@ -443,8 +443,8 @@ def _tied_shares(statistic: Distributions) -> Floats:
 def has_ties(statistic: Distributions, n_rows: NDArray[Any]) -> bool:
     """Return whether more rows of a group share a score than sampling noise can hide.
 
-    Such ties displace the group's CDF by their share, sampling by about 1 over the root
-    of its number of rows in the fit, `n_rows`.
+    Ties displace the group's CDF by their share of its rows, sampling by about
+    ``1 / sqrt(n_rows)``, where `n_rows` counts the rows of the fit.
     """
     limits = 1 / np.sqrt(np.maximum(n_rows, 1))
     return bool((_tied_shares(statistic) > limits[statistic.codes]).any())

@@ -186,29 +186,29 @@ class MADDPostProcessor(
     values on repaired samples jump, and do not fall below what noise alone yields. With
     `max_mcdp`, or where many rows share scores and `ties` is ``"mid"``, the share of
     MCDP(0) that is left takes the place of ``1 - level``. Groups count in the fairness
-    loss if their CDF is further from that of all other rows than noise is at 95 %, by
-    the bound of Dvoretzky, Kiefer, Wolfowitz and Massart.
+    loss if their CDF is further from the CDF of all other rows than noise is at 95 %,
+    by the bound of Dvoretzky, Kiefer, Wolfowitz and Massart.
 
-    New rows show a larger gap than those of which the repair is learnt. How much larger
-    is estimated by halves of each group, drawn at random: the share of n rows below a
-    score varies about that of the population as the share of a half of them does about
-    that of all n. The gap of all rows, smoothed as the repair smooths them, after the
-    repair of a half is thus that of the population after the repair of all rows. Its
-    mean over 20 halves (four, of 25,000 rows or more) is brought to `max_mcdp` by a
-    narrower band; where even the narrowest leaves more, the widest is taken that leaves
-    at most 5 % more than that. Groups of less than 50 rows do not count in this, nor do
-    those of less than 200 which no band brings below `max_mcdp`, so that they do not
-    narrow the band of others. If they keep more of the gap, a warning names them, and
-    has the gap to expect with and without them; there is one, too, where the gap to
-    expect is above 1.15 times `max_mcdp`. Where rows share scores, repairs of halves
-    are applied to what all models predict of the rows of `fit`, and their mean is
-    measured.
+    New rows show a larger gap than the rows from which the repair is learnt. How much
+    larger is estimated by halves of each group, drawn at random: a half varies about
+    all rows as these do about the population. The gap of all rows, smoothed as the
+    repair smooths them, after the repair of a half thus stands for the gap of the
+    population after the repair of all rows. Its mean over 20 halves (four, of 25,000
+    rows or more) is brought to `max_mcdp` by a narrower band; where even the narrowest
+    leaves more, the widest is taken that leaves at most 5 % more than that. Groups of
+    fewer than 50 rows do not narrow the band of others, nor do groups of fewer than 200
+    rows that no band brings below `max_mcdp`. If they keep more of the gap, a warning
+    names them, and has the gap to expect with and without them. There is a warning,
+    too, where the gap to expect is above 1.15 times `max_mcdp`. Where rows share
+    scores, repairs of halves are applied to what all models predict of the rows of
+    `fit`, and their mean is measured.
 
     One map is learnt from the rows that all folds held out, and repairs the scores of
-    each model, whose mean is predicted. It knows scores of single models: where rows
-    share scores, as around trees, `comparison_` adds to both gaps what the mean of all
-    models has more in the rows of `fit`. With ``ties="random"`` rows that share a score
-    of one of several models are spread over the scores of everyone at their heights.
+    each model, whose mean is predicted. The map knows scores of single models: where
+    rows share scores, as around trees, `comparison_` adds to both gaps what the mean of
+    all models has more in the rows of `fit`. With ``ties="random"`` rows that share a
+    score of one of several models are spread over the scores of everyone at their
+    heights.
 
     Repaired scores are not calibrated: a
     `~sklearn.calibration.CalibratedClassifierCV` around the fitted model does that.
@@ -418,6 +418,7 @@ class MADDPostProcessor(
             If no groups are given, on wrong lengths, and on groups that are missing or
             were absent in `fit`, unless `unknown_groups` is ``"pooled"``.
         """
+        check_is_fitted(self, "estimators_")
         scores = repair_predictions(
             self, self._repair, X, sensitive_features, control_features
         )

@@ -1,11 +1,11 @@
 """Band of a repair that keeps a largest gap for rows that gave nothing to the repair.
 
-The noise of a sample about its population is that of a random half of each group about
-the whole sample: the share of a group's n rows below a score has the variance
-``p (1 - p) / n`` about that of the population, and that of a random half of the rows,
-drawn without replacement, has the same about that of all n. The repair of a half,
-applied to all rows, leaves the gap that the repair of all rows leaves in the
-population.
+A sample differs from its population as a random half of each group differs from the
+whole sample. The share of a group's n rows below a score has the variance
+``p (1 - p) / n`` about the share p of the population. The share in a random half of the
+rows, drawn without replacement, has the same variance about the share in all n rows.
+The repair of a half, applied to all rows, thus leaves the gap that the repair of all
+rows leaves in the population.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _MOST_HALVES, _FEWEST_HALVES, _N_ROWS = 20, 4, 100_000
 _N_STEPS = 4
 #: A band may leave the smallest gap that any band leaves, times this: it repairs less.
 _ABOUT = 1.05
-#: Groups of fewer rows do not narrow the band, which is that of other groups, too.
+#: Groups of fewer rows do not narrow the band, which other groups share.
 _FEWEST_STEERED = 50
 #: Share of the limit within which it is kept.
 _KEPT = 1.15

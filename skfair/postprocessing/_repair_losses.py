@@ -42,7 +42,8 @@ _N_LEVELS = 101
 class Amount(NamedTuple):
     """How much is repaired: a level that is given or chosen, None with `max_mcdp`.
 
-    `standard_error` is that of the smallest total loss, None where a level is given.
+    `standard_error` belongs to the smallest total loss, and is None if no level is
+    chosen.
     `losses` is the table of all amounts.
     """
 
@@ -54,9 +55,9 @@ class Amount(NamedTuple):
 def choose_amount(
     strata: list[StratumLosses], model: MADDPostProcessor, n_held_out: float
 ) -> Amount:
-    """Compute the losses of all levels, and choose one unless it is given.
+    """Compute the losses of all levels, and choose a level unless it is given.
 
-    Each row was held out so many times on average. Strata are independent.
+    Each row was held out `n_held_out` times on average. Strata are independent.
     """
     steps = np.linspace(0, 1, _N_LEVELS)
     if model.max_mcdp is not None:
@@ -78,8 +79,8 @@ def choose_amount(
 class StratumLosses:
     """Losses of repairs of the rows of a stratum, or of all, by any amount.
 
-    An amount is a level, or the largest gap allowed. Distributions and fairness are
-    those of the rows that have a stratum, if there are strata.
+    An amount is a level, or the largest gap allowed. If there are strata, only rows
+    that have a stratum count in distributions and fairness.
     """
 
     def __init__(self, rows: Rows, model: MADDPostProcessor) -> None:
@@ -104,7 +105,7 @@ class StratumLosses:
                 for cdf, members in zip(self.cdfs.cdfs, self.members, strict=True)
             ]
         #: Which groups the fairness loss compares.
-        self.differing = _exceed_noise(measured, self.cdfs)
+        self.differing = _differ_beyond_noise(measured, self.cdfs)
 
     def evaluate(self, amounts: Floats) -> Floats:
         """Return total, accuracy and fairness loss of each amount of repair."""
@@ -229,7 +230,7 @@ class StratumLosses:
         """Return the zero-one loss of each amount of repair.
 
         A repaired score reaches the threshold exactly where the height of the score in
-        its group reaches that of the threshold in the repaired distribution. With
+        its group reaches the height of the threshold in the repaired distribution. With
         random ties the loss is the expected one.
         """
         rows, errors = self.rows, np.zeros(len(amounts))
@@ -297,7 +298,7 @@ def _rows_with_stratum(rows: Rows) -> Rows:
 def losses_by_stratum(rows: Rows, model: MADDPostProcessor) -> list[StratumLosses]:
     """Return the losses in each stratum that has two groups, or without strata.
 
-    A single stratum is where the maps of all rows are learnt and measured.
+    The maps of all rows are learnt and measured in a single stratum, if there is one.
     """
     groups, strata = keep_comparable(rows.groups, rows.strata, rows.weight, warn=False)
     if rows.strata is None:
@@ -316,7 +317,7 @@ def mean_losses(
 ) -> dict[str, Floats]:
     """Return losses of each amount of repair (equations 15 to 19).
 
-    Amounts are levels, or the largest gaps allowed; `name` is that of their column.
+    Amounts are levels, or the largest gaps allowed; `name` is the name of their column.
     """
     losses = np.stack([part.evaluate(amounts) for part in strata])
     mean = np.tensordot(_shares(strata), losses, 1)
@@ -330,11 +331,11 @@ def _shares(strata: list[StratumLosses]) -> Floats:
     return np.asarray(weights / weights.sum())
 
 
-def _exceed_noise(rows: Rows, groups: GroupCDFs) -> Bools:
+def _differ_beyond_noise(rows: Rows, groups: GroupCDFs) -> Bools:
     """Return which groups' scores differ from all others' beyond sampling noise.
 
-    By the bound of Dvoretzky, Kiefer, Wolfowitz and Massart at 95 %, for all groups at
-    once.
+    The bound of Dvoretzky, Kiefer, Wolfowitz and Massart holds for all groups at once,
+    with a probability of 95 %.
     """
     # With two groups both tests are the same.
     n_groups = len(groups.cdfs)
@@ -358,7 +359,7 @@ def _weight_keywords(rows: Rows) -> dict[str, Any]:
 def _select_groups(rows: Rows, differing: Bools) -> Rows:
     """Keep the rows of groups that differ from the others.
 
-    A single one is compared with all others.
+    A single such group is compared with all others together.
     """
     if differing.all():
         return rows

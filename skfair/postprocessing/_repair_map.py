@@ -223,7 +223,7 @@ def _check_known(
 
 
 def labels_by_column(groups: tuple[Hashable, ...]) -> list[tuple[Any, ...]]:
-    """Return the labels by column: those of an intersection are tuples."""
+    """Return the labels by column: an intersection has tuples for labels."""
     if all(isinstance(label, tuple) for label in groups):
         return list(zip(*groups, strict=True))
     return [groups]

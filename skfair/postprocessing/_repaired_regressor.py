@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skfair._comparison import Comparison
 from skfair._mitigation import (
@@ -311,6 +311,7 @@ class RepairedRegressor(
             If no groups are given, on wrong lengths, and on groups that are missing or
             were absent in `fit`, unless `unknown_groups` is ``"pooled"``.
         """
+        check_is_fitted(self, "estimators_")
         return repair_predictions(
             self, self._repair, X, sensitive_features, control_features
         )

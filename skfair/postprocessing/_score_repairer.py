@@ -94,8 +94,8 @@ class ScoreRepairer(
         full, to the mean of the groups' quantile functions. None repairs by
         `repair_level`.
     confidence_level : float in (0, 1) or None, default=None
-        Probability with which the true gap, that of infinitely many new rows, is at
-        most `max_mcdp`: the gap that is aimed at is smaller by the noise of the rows
+        Probability with which the true gap, of infinitely many new rows, is at most
+        `max_mcdp`: the gap that is aimed at is smaller by the noise of the rows
         given to `fit`. None aims at `max_mcdp` itself, which the true gap exceeds by
         their noise more often than not.
     ties : {"mid", "random"}, default="mid"
@@ -137,8 +137,8 @@ class ScoreRepairer(
         CDFs below are theirs then, and empty here.
     cdfs_ : tuple of length n_groups
         CDF of each group, as arrays ``scores``, ``low`` and ``high``: at each distinct
-        score the CDF rises from ``low`` to ``high``, in between it is linear. That of a
-        group of less than 200 rows is in part everyone's, see the notes.
+        score the CDF rises from ``low`` to ``high``, in between it is linear. The CDF
+        of a group of fewer than 200 rows is in part everyone's, see the notes.
     pooled_cdf_ : tuple of arrays or None
         The CDF of everyone, in the same form; None with several strata.
     repaired_scores_ : tuple of length n_groups
@@ -157,8 +157,8 @@ class ScoreRepairer(
     that scores beyond those seen in `fit` keep their order and stay within [0, 1]. With
     ``scale="real"`` they start at the least and end at the largest score of everyone.
 
-    A CDF of few rows is mostly noise: in that of a group of n rows, fewer than 200,
-    everyone's has the weight :math:`1 / (1 + (n / 20)^2)`. A single row is thus
+    A CDF of few rows is mostly noise: where a group has n rows, fewer than 200,
+    everyone's CDF has the weight :math:`1 / (1 + (n / 20)^2)`. A single row is thus
     repaired as everyone is, and 20 rows half as everyone.
 
     With `max_mcdp` the CDF of a group of n rows is smoothed by a normal kernel in the

@@ -1,4 +1,4 @@
-"""Map of scores by group, learnt from all rows or from those of a stratum."""
+"""Map of scores by group, learnt from all rows or from the rows of a stratum."""
 
 from __future__ import annotations
 

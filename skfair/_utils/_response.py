@@ -96,8 +96,8 @@ def tip_for_unknown_columns(
 def _unknown_columns(estimator: Any, X: Any, named: Any) -> list[Any]:
     """Return the sensitive columns of X that the estimator was not fitted on.
 
-    Positions are known to be such columns only if X has just as many columns more than
-    the estimator was fitted on.
+    Columns named by position count only if X has exactly that many columns more than
+    the estimator saw.
     """
     named = list(named) if isinstance(named, (list, tuple)) else [named]
     names = getattr(estimator, "feature_names_in_", None)
@@ -144,7 +144,7 @@ _ABOVE_HALF = float(np.nextafter(0.5, 1))
 def threshold_of(models: Sequence[Any]) -> float:
     """Return the smallest probability for which classifiers predict the second class.
 
-    Of several it is their median.
+    Several classifiers are described by the median.
     """
     return float(np.median([_own_threshold(model) for model in models]))
 

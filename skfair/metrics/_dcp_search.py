@@ -85,7 +85,7 @@ class RowResult:
 
 
 def smallest_ratios(baselines: Floats, rates: Floats) -> Floats:
-    """Return the smallest ratio of each group's rates to those of each baseline row."""
+    """Return the smallest ratio of each group's rates to each baseline row."""
     divisor = baselines[..., None, :]
     ratios = np.full(np.broadcast_shapes(divisor.shape, rates.shape), np.inf)
     # Not `divisor > 0`: the ratios to an undefined baseline are nan.
@@ -530,7 +530,7 @@ def _attach(trees: Trees, low: Floats, high: Floats, rates: Floats) -> Iterator[
 def _ratio_limits(rows: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
     """Return the smallest and largest probability of each class in a box.
 
-    They are on the scale of the trees' rows, which fix the other classes.
+    Probabilities are on the scale of the trees' rows, which fix the other classes.
     """
     scale_high = (rows / high).max(axis=1, keepdims=True)
     in_tree = np.where(rows > 0, rows, np.inf)
@@ -643,7 +643,7 @@ class RowSearch:
     def _crossing(self, bad: float, good: float, rates: Floats) -> float:
         """Return the probability where a class stops being good, by bisection.
 
-        Of the last interval it is the bad end, so that no good row is left out.
+        The bad end of the last interval is returned, so that no good row is left out.
         """
         for _ in range(30):
             middle = (bad + good) / 2

@@ -270,7 +270,7 @@ def _count_outcomes(
 
 
 def _split_by_attribute(statistic: Rows, n_unknown: int) -> list[Attribute]:
-    """Add up the groups of an intersection by each attribute; keep them, too."""
+    """Return a table for each attribute, summed over the others, and for all."""
     labels, names = statistic.labels, list(statistic.names)
     n_columns = n_columns_of(labels)
     if n_columns == 1:

@@ -729,8 +729,7 @@ def _completed(best: Carried, data: ChannelSearch) -> Floats:
     """Return the confusion matrices of a channel and the mass it carries.
 
     Mass that is not carried is divided in proportion to what remains of the true and
-    of the predicted frequencies. The row of a class that a group never has is that of
-    the channel.
+    of the predicted frequencies. A class that a group never has gets the channel's row.
     """
     _, channel, carried = best
     left_true = data.true - carried

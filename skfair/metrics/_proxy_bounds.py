@@ -84,9 +84,9 @@ def margins(
 ) -> Floats:
     """Return how much too narrow the bounds may be, for each odds ratio.
 
-    Noise is as wide as Student's where a group has few rows. Of few kinds of rows, such
-    as labels, it is also at least that of as many rows of each cell that are like
-    everyone: a cell in which a kind is missing by chance shows no noise.
+    Noise is as wide as Student's where a group has few rows. With few kinds of rows,
+    such as labels, the noise is at least that of as many rows drawn from the whole
+    population: a cell in which a kind is missing by chance shows no noise of its own.
     """
     step = max(1, _MAX_NUMBERS // cells.parts[0].size)
     bits = np.random.SFC64(generator.randint(2**31 - 1))
@@ -155,7 +155,7 @@ def _largest_error(
 
 
 def _add_bridges(errors: Floats, generator: Any) -> Floats:
-    """Draw the largest error between thresholds as that of a Brownian bridge."""
+    """Draw the largest error between thresholds as a Brownian bridge has it."""
     steps = np.diff(errors, axis=-1, append=0)
     variance = np.mean(steps**2, axis=0)
     logs = generator.standard_exponential(steps.shape, dtype=steps.dtype)
@@ -180,9 +180,9 @@ def _draw(
 def _noise_of_rates(
     rows: ProxyRows, cells: DenseCells, noise: Noise, odds_ratio: float
 ) -> Rates:
-    """Draw the noise of the bounds of rates, and of everyone's rates.
+    """Draw the noise of the bounds of rates, and of the overall rates.
 
-    Of lower bounds it is the smallest that it may be, of upper bounds the most. The
+    Lower bounds get the smallest noise that is possible, upper bounds the largest. The
     shape is (n_groups, n_draws, n_points).
     """
     lows: list[Floats] = []
@@ -252,9 +252,9 @@ def _noise_of_end(
 ) -> Floats:
     """Return the noise of the smallest (-1) or largest (1) mass of a group.
 
-    Of each cell with a known share this is the smaller of two linear functions for the
-    most, and the larger for the smallest. Where they are nearly equal, either may be
-    the true one, so that the worse noise counts.
+    In a cell with a known share the largest mass is the smaller of two linear
+    functions, and the smallest mass the larger. Where the two are nearly equal, either
+    may be the true one, so that the worse noise counts.
     """
     of_masses, of_parts, of_shares = noise
     of_known = cells.known_part(of_parts[part], group)
@@ -301,8 +301,8 @@ def _slopes(q: Floats, odds_ratio: float) -> tuple[Floats, Floats]:
 def compare_known_rows(rows: ProxyRows) -> tuple[Bools, float]:
     """Compare the known rows of each cell with its probabilities.
 
-    Returns which cells they contradict, and how far the odds of some scores of a cell
-    are at least from those of the cell.
+    Return which cells they contradict, and the factor by which the odds at some scores
+    of a cell differ at least from the odds in the whole cell.
     """
     of_known_group = (rows.groups >= 0) & (rows.weights > 0)
     if rows.from_known or not of_known_group.any():
@@ -332,8 +332,8 @@ def _separation(
 ) -> Floats:
     """Return the smallest odds ratio between known shares and probabilities.
 
-    It is 1 where the interval holds the probability; all intervals hold together with
-    the probability 0.95.
+    The ratio is 1 where the interval of the share contains the probability; all
+    intervals hold at once with probability 0.95.
     """
     shape = rows.n_cells, n_parts, len(rows.labels)
     counts = np.zeros(shape)
@@ -868,7 +868,7 @@ def _table_in_place(
 def _label_pairs_by_cell(
     y_true: Any, y_pred: Any, arguments: dict[str, Any]
 ) -> tuple[ProxyRows, int]:
-    """Return rows by cell with the pair of true and predicted label."""
+    """Read rows into proxy cells, coded by their true and predicted label."""
     table, arguments = _table_in_place(y_true, y_pred, arguments)
     if table is not None:
         kinds, classes = encode_label_pairs(table.y_true, table.y_pred)
@@ -883,7 +883,7 @@ def _split_labels(
 ) -> tuple[Floats, Floats]:
     """Return masses of each true and predicted class, and of others of that true class.
 
-    Of two predicted classes the second one stands for both.
+    With two predicted classes the second one stands for both.
     """
     of_true = masses.reshape(*masses.shape[:-1], n_classes, n_classes)[..., true, :]
     rest = of_true.sum(axis=-1, keepdims=True) - of_true

@@ -456,15 +456,15 @@ class _Steps:
         return np.append(0.0, running_sums(values))[self.ends]
 
     def largest(self, q: Floats, low: Floats, high: Floats) -> Floats:
-        """Return most of a group's mass that can lie below each threshold.
+        """Return the largest mass of a group that can lie below each threshold.
 
-        The cells have the shares `q` of the group. It fills each cell from below with
-        the share `high` until only `low` is left for the rest.
+        `q` is the group's share in each cell. Each cell is filled from below with the
+        share `high` until only `low` is left for the rest.
         """
         return self._filled(q - low, high, low)
 
     def smallest(self, q: Floats, low: Floats, high: Floats) -> Floats:
-        """Return the smallest of a group's mass that can lie below each threshold."""
+        """Return the smallest mass of a group that can lie below each threshold."""
         return self._filled(high - q, low, high)
 
     def rate(

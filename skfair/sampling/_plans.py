@@ -1,4 +1,4 @@
-"""Plans of an audit: how many rows it needs, of which groups, and the draws."""
+"""Plan an audit: how many rows it needs, from which groups, and how to draw them."""
 
 from __future__ import annotations
 

@@ -221,6 +221,23 @@ class _Part(NamedTuple):
     map: ScoreMap
 
 
+class _Limits(NamedTuple):
+    """Ridge penalty of the factors, and allowance for the rate of each group."""
+
+    ridge: float
+    allowances: Floats
+
+
+class _Rates(NamedTuple):
+    """Excess of each group's rate of passing over the groups' mean, at each threshold.
+
+    `slopes` are the derivatives of the rates by the factors.
+    """
+
+    excess: Floats
+    slopes: Floats
+
+
 def fit_maps(
     rows: Rows, q: Floats, performance: Performance
 ) -> tuple[ScoreMap, list[ScoreMap]]:
@@ -246,7 +263,7 @@ def fit_maps(
         for i in varying
     ]
     ends = np.cumsum([len(cost) for cost in costs])[:-1]
-    limits = [_ridge_and_allowances(samples[i][0]) for i in varying]
+    limits = [_find_limits(samples[i][0]) for i in varying]
     # The maps of all parts are found together.
     steps = _close_gaps([parts[i] for i in varying], limits) if varying else ()
     for step in steps:
@@ -306,7 +323,7 @@ def _prepare_part(rows: Rows, q: Floats, performance: Performance) -> _Part:
     return _Part(rows, quotients(q[order], shares), plain)
 
 
-def _ridge_and_allowances(rows: Rows) -> tuple[float, Floats]:
+def _find_limits(rows: Rows) -> _Limits:
     """Return the ridge penalty, and the allowance of each group's rate.
 
     The rate of a group may be off by one of its rows, but not at all in the two largest
@@ -322,7 +339,7 @@ def _ridge_and_allowances(rows: Rows) -> tuple[float, Floats]:
     second = np.sort(inverse_sizes[present])[:2].max(initial=0)
     n_rows = rows.weights.sum() ** 2 / (rows.weights @ units_of(rows.weights))
     allowances = np.where(present, np.maximum(inverse_sizes - second, 0), 0)
-    return _RIDGE_BY_ROW / n_rows, allowances
+    return _Limits(_RIDGE_BY_ROW / n_rows, allowances)
 
 
 def _threshold_costs(
@@ -356,82 +373,78 @@ def _choose_thresholds(rows: Rows) -> Floats:
 class _Gaps:
     """Excess rates at the thresholds of several parts of the rows.
 
-    The gap of a group is its excess beyond the allowance for its size. `limits` has the
-    ridge and the groups' allowances of each part.
+    The gap of a group is its excess beyond the allowance for its size.
     """
 
-    def __init__(self, parts: list[_Part], limits: list[tuple[float, Floats]]) -> None:
-        self._rates, smoothings, moments, deviations = [], [], [], []
-        for rows, q, plain in parts:
+    def __init__(self, parts: list[_Part], limits: list[_Limits]) -> None:
+        self._part_rates, smoothings, moments, deviations = [], [], [], []
+        for rows, relatives, plain in parts:
             mean = rows.weights @ rows.y_pred
             deviation = np.sqrt(rows.weights @ (rows.y_pred - mean) ** 2)
             spacings = np.maximum(np.gradient(plain.thresholds), 1e-6 * deviation)
             smoothings.append(_WIDTH * spacings)
-            moments.append(q.T @ (rows.weights[:, None] * q))
+            moments.append(relatives.T @ (rows.weights[:, None] * relatives))
             deviations.append(deviation)
-            self._rates.append(_passing_rates(rows, q, plain.thresholds))
+            self._part_rates.append(_passing_rates(rows, relatives, plain.thresholds))
         self.starts = np.cumsum([0, *(len(spacings) for spacings in smoothings)])
         #: Part of each threshold.
         self.part = np.repeat(np.arange(len(parts)), np.diff(self.starts))
         self.smoothing = np.concatenate(smoothings)
         self._moment = np.array(moments)[self.part]
         deviation = np.array(deviations)[self.part]
-        allowances = np.column_stack([allowed for _, allowed in limits])
+        allowances = np.column_stack([limit.allowances for limit in limits])
         self.allowed = allowances[:, self.part]
-        self._ridge = np.array([ridge for ridge, _ in limits])[self.part] / deviation
+        self._ridge = np.array([limit.ridge for limit in limits])[self.part]
+        self._ridge /= deviation
         self._identity = np.eye(len(self.allowed))
         self._floor = _LEAST_SLOPE * self._moment / deviation[:, None, None]
         self._floor += self._ridge[:, None, None] * self._identity
         trace = np.trace(self._floor, axis1=1, axis2=2)
         self._level = trace[:, None, None] / len(self.allowed)
 
-    def rates(self, factors: Floats, width: Floats) -> tuple[Floats, Floats]:
+    def find_rates(self, factors: Floats, width: Floats) -> _Rates:
         """Return the excess rates and their slopes, of all parts."""
         parts = [slice(*ends) for ends in pairwise(self.starts)]
         by_part = [
-            rates(factors[:, part], width[part])
-            for rates, part in zip(self._rates, parts, strict=True)
+            find_rates(factors[:, part], width[part])
+            for find_rates, part in zip(self._part_rates, parts, strict=True)
         ]
         excesses, slopes = zip(*by_part, strict=True)
-        return np.concatenate(excesses, axis=1), np.concatenate(slopes)
+        return _Rates(np.concatenate(excesses, axis=1), np.concatenate(slopes))
 
-    def size(self, factors: Floats) -> Floats:
+    def score_change(self, factors: Floats) -> Floats:
         """Return the root mean square of the change of scores, at each threshold."""
         products = (self._moment @ factors.T[..., None])[..., 0]
         squares = (factors.T * products).sum(axis=1)
         return np.asarray(np.sqrt(np.maximum(squares, 0)))
 
-    def rate_range(self, rate: Floats) -> tuple[Floats, Floats]:
+    def excess_range(self, rates: _Rates) -> tuple[Floats, Floats]:
         """Return the highest and lowest excess rate beyond the allowance."""
-        return (rate - self.allowed).max(axis=0), (rate + self.allowed).min(axis=0)
+        highest = (rates.excess - self.allowed).max(axis=0)
+        return highest, (rates.excess + self.allowed).min(axis=0)
 
-    def step(
-        self,
-        factors: Floats,
-        width: Floats,
-        rates: tuple[Floats, Floats],
-        limit: Floats,
+    def take_step(
+        self, factors: Floats, width: Floats, rates: _Rates, limit: Floats
     ) -> Floats:
         """Return the factors after a Newton step towards a limit of the gap.
 
         Groups whose rate of passing is farthest from the others' get factors, which add
-        up to 0. The slopes of the rates are as if q were true, which are symmetric.
+        up to 0. The slopes are computed as if q were true, which makes them symmetric.
         """
-        rate, slopes = rates
-        highest, lowest = self.rate_range(rate)
-        excess = rate - (highest + lowest) / 2
+        highest, lowest = self.excess_range(rates)
+        excess = rates.excess - (highest + lowest) / 2
         beyond = np.abs(excess) > limit / 2 + self.allowed
         outside = np.where(beyond, np.sign(excess), 0)
         side = np.where(factors != 0, np.sign(factors), outside)
         center = _centering_matrices(side != 0)
         missing = excess - side * (limit / 2 + self.allowed) - self._ridge * factors
         # Any number on the diagonal serves for what is projected out.
-        slopes = center @ (slopes + self._floor) @ center
+        slopes = center @ (rates.slopes + self._floor) @ center
         slopes += self._level * (self._identity - center)
         step = np.linalg.solve(slopes, center @ missing.T[..., None])
         step = (center @ step)[..., 0].T
-        most = _REACH * width + _REACH_OF_CHANGE * self.size(factors)
-        step *= most / np.maximum(self.size(step), most)
+        most = _REACH * width + _REACH_OF_CHANGE * self.score_change(factors)
+        step *= most / np.maximum(self.score_change(step), most)
         factors = factors + step
         factors[factors * side < 0] = 0  # such a group needs no factor
         return np.asarray(
@@ -439,9 +452,7 @@ class _Gaps:
         )
 
 
-def _close_gaps(
-    parts: list[_Part], limits: list[tuple[float, Floats]]
-) -> Iterator[Floats]:
+def _close_gaps(parts: list[_Part], limits: list[_Limits]) -> Iterator[Floats]:
     """Yield factors at which the gap is at most 0.95, 0.9, ... 0 of the plain one.
 
     Newton steps find the factors. A threshold whose gap has grown keeps the factors
@@ -450,17 +461,19 @@ def _close_gaps(
     gaps = _Gaps(parts, limits)
     best = factors = np.zeros_like(gaps.allowed)
     width = gaps.smoothing
-    rates = gaps.rates(factors, width)
-    highest, lowest = gaps.rate_range(rates[0])
+    rates = gaps.find_rates(factors, width)
+    highest, lowest = gaps.excess_range(rates)
     best_gap = highest - lowest
     baseline_gap = np.maximum.reduceat(best_gap, gaps.starts[:-1])[gaps.part]
     for share in np.linspace(1, 0, _N_STEPS + 1)[1:]:
         limit = np.where(baseline_gap > 1e-9, share * baseline_gap, 1.0)
         for _ in range(_N_NEWTON):
-            factors = gaps.step(factors, width, rates, limit)
-            width = np.hypot(gaps.smoothing, _WIDTH_OF_CHANGE * gaps.size(factors))
-            rates = gaps.rates(factors, width)
-        highest, lowest = gaps.rate_range(rates[0])
+            factors = gaps.take_step(factors, width, rates, limit)
+            width = np.hypot(
+                gaps.smoothing, _WIDTH_OF_CHANGE * gaps.score_change(factors)
+            )
+            rates = gaps.find_rates(factors, width)
+        highest, lowest = gaps.excess_range(rates)
         gap = highest - lowest
         falls = gap <= np.maximum(limit, best_gap)
         best, best_gap = np.where(falls, factors, best), np.where(falls, gap, best_gap)
@@ -477,13 +490,12 @@ def _centering_matrices(chosen: NDArray[np.bool_]) -> Floats:
 
 def _passing_rates(
     rows: Rows, q: Floats, thresholds: Floats
-) -> Callable[[Floats, Floats], tuple[Floats, Floats]]:
+) -> Callable[[Floats, Floats], _Rates]:
     """Return a function of factors and widths, which finds the rates of passing.
 
-    The function returns the excess of each group's rate over the mean of the groups,
-    and the slopes of the rates in the factors, for each threshold. A row whose score is
-    within a width of what it needs passes in part. Rows of a cell count with their mean
-    q, so that running sums of their weights and scores tell how many pass.
+    A row whose score is within a width of what it needs passes in part. Rows of a cell
+    count with their mean q, so that running sums of their weights and scores tell how
+    many pass.
     """
     cell, weights = _label_cells(rows, q), rows.weights
     n_cells, n_groups = int(cell.max()) + 1, q.shape[1]
@@ -509,7 +521,7 @@ def _passing_rates(
     starts, ends = np.arange(n_cells)[:, None], np.cumsum(total)[:, None]
     needed = (thresholds - lowest) / unit
 
-    def rates(factors: Floats, width: Floats) -> tuple[Floats, Floats]:
+    def find_rates(factors: Floats, width: Floats) -> _Rates:
         width = width / unit
         low = needed - width + relatives @ (factors / unit)
         places = np.stack([low, low + 2 * width])
@@ -518,9 +530,9 @@ def _passing_rates(
         inside = last - first
         passed = ends - last + (last_sum - first_sum - low * inside) / (2 * width)
         slopes = (inside / (2 * width * unit)).T @ products
-        return contrast @ passed, slopes.reshape(-1, n_groups, n_groups)
+        return _Rates(contrast @ passed, slopes.reshape(-1, n_groups, n_groups))
 
-    return rates
+    return find_rates
 
 
 def _label_cells(rows: Rows, q: Floats) -> Integers:

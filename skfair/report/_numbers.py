@@ -32,7 +32,11 @@ from skfair._utils._progress import Progress
 from skfair._utils._text import label_text, nan_to_none
 from skfair.groups import keep_labels
 from skfair.metrics import PermutationTestResult
-from skfair.metrics._confidence_interval import join, lower_bound, upper_bound
+from skfair.metrics._confidence_interval import (
+    join_comparisons,
+    lower_bound,
+    upper_bound,
+)
 from skfair.metrics._metric import Metric, MetricOfPairs
 from skfair.metrics._pairs import MAX_PAIRWISE, Located
 from skfair.metrics._permutation import permutation_tests, permuted_sample
@@ -216,7 +220,7 @@ def _paired_intervals(
         labels = [0, 1]
     elif key != "demographic_parity_difference":
         return
-    level = 1 - (1 - audit.options.confidence_level) / 2 / len(labels)
+    confidence_level = 1 - (1 - audit.options.confidence_level) / 2 / len(labels)
     for label in labels:
         codes = sample.groups.codes
         if label is not None:
@@ -226,7 +230,7 @@ def _paired_intervals(
         rows = np.flatnonzero(codes >= 0)
         if len(np.unique(codes[rows])) > 1:
             weights = audit.entry_weights[rows].astype(float)
-            arguments = codes[rows], weights, level, sample.comparison
+            arguments = codes[rows], weights, confidence_level, sample.comparison
             yield gap_interval(own[rows], other[rows], *arguments)
 
 
@@ -476,7 +480,7 @@ def _compare(sample: ReportSample, key: str, metric: Metric) -> Comparisons:
     if MEASURES[key].question != "errors":
         return metric.compare(observed, "band")
     parts = [metric.compare(part, "band") for part in _split_by_label(observed)]
-    return join(parts, None) if parts else UNDEFINED
+    return join_comparisons(parts, None) if parts else UNDEFINED
 
 
 def _observe(sample: ReportSample, key: str, metric: Metric) -> Observed:
@@ -542,7 +546,7 @@ def _combine(
     if not of_parts:
         return dict.fromkeys(("value", "stratum", "mean", "lower", "upper"))
     tail = (1 - sample.audit.options.confidence_level) / 2
-    compared = join([comparisons for _, comparisons in of_parts], None)
+    compared = join_comparisons([comparisons for _, comparisons in of_parts], None)
     values = np.array([comparisons.value for _, comparisons in of_parts])
     totals = [part.audit.entry_weights.sum() for (_, part), _ in of_parts]
     weights = np.array(totals, float)
@@ -678,9 +682,9 @@ def _performance_of_numbers(
     for name, each in values.items():
         mean, half = float(np.average(each, weights=weights)), math.nan
         if size > 1:
-            level = (1 + audit.options.confidence_level) / 2
+            probability = (1 + audit.options.confidence_level) / 2
             variance = np.average((each - mean) ** 2, weights=weights) / (size - 1)
-            half = float(stdtrit(size - 1, level) * np.sqrt(variance))
+            half = float(stdtrit(size - 1, probability) * np.sqrt(variance))
         ends = {"lower": nan_to_none(mean - half), "upper": nan_to_none(mean + half)}
         numbers |= {name: mean, **{f"{name}_{end}": x for end, x in ends.items()}}
     if true is not None:
@@ -798,7 +802,7 @@ def _subtract_first(
     `compare_models`, for models may differ in more rows than these.
     """
     differences: dict[str, NamedNumbers] = {}
-    level, squares = (1 + audit.options.confidence_level) / 2, audit.entry_squares
+    probability, squares = (1 + audit.options.confidence_level) / 2, audit.entry_squares
     cubes = squares**2 / np.maximum(audit.entry_weights, np.finfo(float).tiny)
     for name in (name for name in own[0] if name in first[0]):
         (value, moved), (other, moved_first) = own[0][name], first[0][name]
@@ -807,8 +811,8 @@ def _subtract_first(
         third = float(cubes @ difference**3)
         both = own[1][name], first[1][name]
         fall, rise = float(worst_loss(*both)), float(worst_loss(*both[::-1]))
-        low = -loss_moments(value, variance, -third, fall).upper_bound(level)
-        high = loss_moments(-value, variance, third, rise).upper_bound(level)
+        low = -loss_moments(value, variance, -third, fall).upper_bound(probability)
+        high = loss_moments(-value, variance, third, rise).upper_bound(probability)
         differences[name] = {"value": value, "lower": float(low), "upper": float(high)}
     return differences or None
 

@@ -63,7 +63,7 @@ def means_of_groups(statistic: Rows) -> tuple[Means, Means]:
     first, second = (
         statistic.sum_by_group(power * statistic.weights) for power in (moved, moved**2)
     )
-    sums = first, second, statistic.totals, statistic.squares_of_people
+    sums = first, second, statistic.totals, statistic.group_squares_by_person
     own, others = _share_and_rows(*sums), _share_and_rows(*map(_sums_of_others, sums))
     return Means(*own, low, unit), Means(*others, low, unit)
 

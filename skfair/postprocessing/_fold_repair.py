@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,6 +25,8 @@ from skfair._comparison import (
 )
 from skfair._mitigation import (
     FitInputs,
+    FoldMitigator,
+    Mitigator,
     features_to_predict,
     groups_to_predict,
     label_probabilities,
@@ -38,6 +40,7 @@ from skfair._rows import Rows, take_rows
 from skfair._utils._arrays import Floats
 from skfair._utils._progress import Tasks
 from skfair._utils._validation import count_rows
+from skfair.groups import Selector
 from skfair.model_selection._folds import Split, assign_folds
 from skfair.postprocessing._group_cdfs import (
     LinearCDF,
@@ -63,6 +66,20 @@ _REMEDY = (
     "Give more rows, larger groups, a larger max_mcdp or a lower repair_level, or "
     "ties='random' where rows share scores"
 )
+
+
+class RepairMitigator(Mitigator, FoldMitigator, Protocol):
+    """The attributes of a mitigator that repairs what the models of folds predict.
+
+    A classifier has `classes_`, too.
+    """
+
+    control_features: Selector | None
+    ties: str
+    unknown_groups: str
+    repair_level: float | Literal["auto"]
+    estimators_: list[Any]
+    classes_: NDArray[Any]
 
 
 class Spread:
@@ -144,7 +161,7 @@ class RepairedFolds(NamedTuple):
 
 
 def score_held_out(
-    mitigator: Any, inputs: FitInputs, routed: Bunch, tasks: Tasks
+    mitigator: RepairMitigator, inputs: FitInputs, routed: Bunch, tasks: Tasks
 ) -> HeldOutScores:
     """Fit the estimator on folds, and score the rows held out that have a map.
 
@@ -171,7 +188,9 @@ def score_held_out(
     return HeldOutScores(models, held_out, None)
 
 
-def _spread_ties(mitigator: Any, models: list[Any], rows: Rows) -> HeldOutScores:
+def _spread_ties(
+    mitigator: RepairMitigator, models: list[Any], rows: Rows
+) -> HeldOutScores:
     """Spread rows that share a score of one of several models.
 
     With a single model the repair itself spreads them.
@@ -187,7 +206,10 @@ def _spread_ties(mitigator: Any, models: list[Any], rows: Rows) -> HeldOutScores
 
 
 def learn_repair(
-    mitigator: Any, inputs: FitInputs, held_out: HeldOutScores, repair_map: RepairMap
+    mitigator: RepairMitigator,
+    inputs: FitInputs,
+    held_out: HeldOutScores,
+    repair_map: RepairMap,
 ) -> tuple[MeanRepair, Comparison]:
     """Learn the map of held-out scores, and compare them with and without repair.
 
@@ -209,7 +231,7 @@ def learn_repair(
 
 
 def _predict_fitted(
-    mitigator: Any, inputs: FitInputs, held_out: HeldOutScores
+    mitigator: RepairMitigator, inputs: FitInputs, held_out: HeldOutScores
 ) -> ModelPredictions | None:
     """Predict the rows of the fit by all models, where rows share scores, else None.
 
@@ -245,7 +267,7 @@ def _find_aim(
 
 
 def _compare_repair(
-    mitigator: Any,
+    mitigator: RepairMitigator,
     repair: MeanRepair,
     held_out: Rows,
     predicted: ModelPredictions | None,
@@ -325,7 +347,10 @@ def _state_expected_gap(comparison: Comparison, aim: Aim) -> Comparison:
 
 
 def _warn_of_repair(
-    mitigator: Any, comparison: Comparison, aim: Aim | None, limit: float | None
+    mitigator: RepairMitigator,
+    comparison: Comparison,
+    aim: Aim | None,
+    limit: float | None,
 ) -> None:
     """Warn if held-out rows show no gain, or do not show that `max_mcdp` is kept.
 
@@ -341,7 +366,7 @@ def _warn_of_repair(
 
 
 def repair_predictions(
-    mitigator: Any,
+    mitigator: RepairMitigator,
     repair: MeanRepair | None,
     X: Any,
     sensitive_features: ArrayLike | None,
@@ -365,7 +390,7 @@ def repair_predictions(
     return repair.repair_mean(ModelPredictions(rows, scores, spread_scores))
 
 
-def _predict_scores(mitigator: Any, model: Any, X: Any) -> Floats:
+def _predict_scores(mitigator: RepairMitigator, model: Any, X: Any) -> Floats:
     """Predict the second class, or the target, by one of the models."""
     labels = mitigator.classes_.tolist() if is_classifier(mitigator) else None
     predicted: Floats = label_probabilities(model, X, labels)[:, -1]

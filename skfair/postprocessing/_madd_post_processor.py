@@ -387,7 +387,9 @@ class MADDPostProcessor(
         self._repair, self.comparison_ = learn_repair(
             self, inputs, held_out, repair_map
         )
-        self.repairer_ = make_repairer(self._repair.map, self)
+        self.repairer_ = make_repairer(
+            self._repair.map, self.unknown_groups, self.random_state
+        )
         tasks.end()
         return self
 

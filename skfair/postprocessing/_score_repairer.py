@@ -695,16 +695,18 @@ CountTable
         return tags
 
 
-def make_repairer(repair_map: RepairMap, mitigator: Any) -> ScoreRepairer:
-    """Return a fitted repairer that has a map, and the other options of a mitigator."""
+def make_repairer(
+    repair_map: RepairMap, unknown_groups: Any, random_state: Any
+) -> ScoreRepairer:
+    """Return a fitted repairer that has a map, and other options of a mitigator."""
     repairer = ScoreRepairer(
         repair_map.repair_level,
         max_mcdp=repair_map.max_mcdp,
         confidence_level=repair_map.confidence_level,
         ties=repair_map.ties,
         scale=repair_map.scale,
-        unknown_groups=mitigator.unknown_groups,
-        random_state=mitigator.random_state,
+        unknown_groups=unknown_groups,
+        random_state=random_state,
     )
     return repairer._set_map(repair_map)
 

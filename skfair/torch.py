@@ -218,28 +218,28 @@ def _group_shares(
     """
     labelled = isinstance(groups, torch.Tensor)
     labels = groups if labelled else torch.as_tensor(encode_groups(groups).codes)
-    given = {"groups": labels.to(scores.device).reshape(-1)}
+    row_values = {"groups": labels.to(scores.device).reshape(-1)}
     if sample_weight is not None:
         weights = torch.as_tensor(sample_weight).detach().to(scores)
-        given["sample_weight"] = weights.reshape(-1)
-    for name, values in given.items():
+        row_values["sample_weight"] = weights.reshape(-1)
+    for name, values in row_values.items():
         if len(values) != len(scores):
             raise ValueError(
                 f"{name} has {len(values)} rows, expected {len(scores)}, one per score."
             )
     if not len(scores):
         return scores.new_empty(0, 0)
-    ordered, order = given["groups"].sort()
+    ordered, order = row_values["groups"].sort()
     codes = torch.zeros_like(order)
     codes[1:] = (ordered[1:] != ordered[:-1]).cumsum(0)
-    n_groups, has_none = _read_facts(scores, given, ordered, codes[-1])
+    n_groups, has_none = _read_facts(scores, row_values, ordered, codes[-1])
     codes = torch.empty_like(codes).scatter_(0, order, codes)
     if has_none and not labelled:  # -1 marks rows without a group
         codes, n_groups = codes - 1, n_groups - 1
     present = torch.arange(n_groups, device=scores.device)
     members = (codes == present[:, None]).to(scores.dtype)
     if sample_weight is not None:
-        members = members * given["sample_weight"]
+        members = members * row_values["sample_weight"]
     if n_groups < 2:
         return members
     totals = members.sum(dim=1, keepdim=True)
@@ -250,7 +250,7 @@ def _group_shares(
 
 def _read_facts(
     scores: torch.Tensor,
-    given: dict[str, torch.Tensor],
+    row_values: dict[str, torch.Tensor],
     ordered: torch.Tensor,
     last_code: torch.Tensor,
 ) -> tuple[int, bool]:
@@ -260,8 +260,8 @@ def _read_facts(
     """
     low, high = scores.aminmax()
     facts = [low, 1 - high, last_code, ordered[0], ordered[-1]]
-    if "sample_weight" in given:
-        facts.append(given["sample_weight"].min())
+    if "sample_weight" in row_values:
+        facts.append(row_values["sample_weight"].min())
     low, room, last, smallest, most, *lightest = torch.stack(
         [fact.to(torch.float32) for fact in facts]
     ).tolist()

@@ -47,9 +47,9 @@ def join_names(args: Namespace, name: str) -> None:
     """Join names that a comma has split, if a column has a name with commas."""
     parts = [part.strip() for part in name.split(",") if part.strip()]
     for parameter in COLUMNS if len(parts) > 1 else ():
-        given = getattr(args, parameter)
-        if isinstance(given, list) and {*parts} <= {*given}:
-            others = [other for other in given if other not in parts]
+        columns = getattr(args, parameter)
+        if isinstance(columns, list) and {*parts} <= {*columns}:
+            others = [other for other in columns if other not in parts]
             setattr(args, parameter, [*others, name])
 
 

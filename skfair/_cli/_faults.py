@@ -76,19 +76,19 @@ class Faults:
         if not self._changed:
             return
         options = {option_of(name): value for name, value in self._changed.items()}
-        kept, typed = [], iter(self.args.typed)
+        words, typed = [], iter(self.args.typed)
         for word in typed:
             option = word.partition("=")[0]
             if option not in options:
-                kept.append(word)
+                words.append(word)
             elif "=" not in word:
                 next(typed, None)
         for option, value in options.items():
             if value is None or value == []:
                 continue  # left out
             if option == "--pos-label":
-                kept += [part for label in value for part in (option, label)]
+                words += [part for label in value for part in (option, label)]
             else:
                 text = ",".join(value) if isinstance(value, list) else f"{value}"
-                kept += [option, text.replace("\t", "tab")]
-        yield f"try: python -m skfair {shlex.join(kept)}"
+                words += [option, text.replace("\t", "tab")]
+        yield f"try: python -m skfair {shlex.join(words)}"

@@ -187,9 +187,10 @@ def run_audit(args: argparse.Namespace) -> int:
     _write(report, args, record)
     to_output = _is_standard_output(args.out)
     say(f"{report}\n{args.out}", sys.stderr if to_output else None)
-    missed = [one for one in report.summary["verdict"]["limits"] if not one["kept"]]
-    for one in missed:
-        _warn(f"limit: {one['text']}")
+    limits = report.summary["verdict"]["limits"]
+    missed = [limit for limit in limits if not limit["kept"]]
+    for limit in missed:
+        _warn(f"limit: {limit['text']}")
     if _says_nothing(report):
         _warn("nothing could be compared; the page says why.")
         return _NOTHING_SAID

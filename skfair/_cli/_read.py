@@ -182,8 +182,8 @@ class PandasRows:
     def first(self, name: str, value: str | None = None) -> str:
         """Find the first row with a value, or with a missing value, in a column."""
         column = self.frame[name]
-        found = column.isna() if value is None else column == value
-        return f", the first in {place_of(self.frame.index[int(found.argmax())])}"
+        matches = column.isna() if value is None else column == value
+        return f", the first in {place_of(self.frame.index[int(matches.argmax())])}"
 
     def total(self, name: str) -> tuple[float, int, bool]:
         """Sum a column of numbers, count its rows, and say whether all are whole."""
@@ -286,12 +286,12 @@ def _header(path: Path, args: Namespace, faults: Faults) -> tuple[list[str], int
     if (stated := re.fullmatch(r'"?sep=(.)"?', first.strip(BLANKS))) is not None:
         skipped, args.sep = 1, args.sep or stated[1]  # as spreadsheets write it
     else:
-        found = _separator(first, kinds_of(args))
-        if args.sep is not None and args.sep not in first and found in first:
-            written = "tab" if found == "\t" else f"'{found}'"
+        separator = _separator(first, kinds_of(args))
+        if args.sep is not None and args.sep not in first and separator in first:
+            written = "tab" if separator == "\t" else f"'{separator}'"
             faults.add(f"{path} separates columns by {written}: --sep {written}.")
-            faults.mend(sep=found)
-        args.sep = args.sep or found
+            faults.mend(sep=separator)
+        args.sep = args.sep or separator
     # The second line is read, since pandas takes longer rows for rows with an index.
     whole |= {"sep": _format(path, args)["sep"], "skiprows": skipped, "nrows": 2}
     names = pd.read_csv(path, **whole).iloc[0]

@@ -93,8 +93,8 @@ class Display(Versioned):
             options |= {"sharey": self._shares_y, "layout": "constrained"}
             _, drawn = plt.subplots(*shape, **options)
             ax, surplus = np.split(drawn.ravel(), [n_axes])
-            for each in surplus:
-                each.remove()
+            for panel in surplus:
+                panel.remove()
         axes = np.ravel(np.asarray(ax, dtype=object))
         if len(axes) != n_axes:
             raise ValueError(f"ax must be {n_axes} axes, got {len(axes)}.")

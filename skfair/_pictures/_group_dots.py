@@ -243,9 +243,9 @@ def _group_names(table: pd.DataFrame) -> list[str]:
     return [_drawing.folded(text, _LETTERS_OF_NAME) for text in texts]
 
 
-def rows_height(table: pd.DataFrame, of_row: float) -> float:
+def rows_height(table: pd.DataFrame, row_height: float) -> float:
     """Return the height of axes for groups whose names have lines of a height."""
     if len(table) > _MAX_NAMED:
         return _HEIGHT
     lines = max(name.count("\n") + 1 for name in _group_names(table))
-    return of_row * len(table) * (1 + _LINE * (lines - 1))
+    return row_height * len(table) * (1 + _LINE * (lines - 1))

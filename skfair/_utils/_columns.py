@@ -40,8 +40,8 @@ def floats_in(table: Any, name: str) -> nw.Expr:
     """
     column = nw.col(name)
     engine = table.implementation
-    of_pyarrow = engine.is_pyarrow() or engine.is_pandas_like() or engine.is_dask()
-    if of_pyarrow and table.collect_schema()[name] == nw.Decimal:
+    may_be_pyarrow = engine.is_pyarrow() or engine.is_pandas_like() or engine.is_dask()
+    if may_be_pyarrow and table.collect_schema()[name] == nw.Decimal:
         column = column.cast(nw.String())
     return column.cast(nw.Float64())
 
@@ -90,7 +90,7 @@ def names_columns(sensitive_features: Any, n_samples: int) -> bool:
 def names_positions(selector: Any) -> bool:
     """Return whether a selector holds positions of columns."""
     columns = selector if isinstance(selector, (list, tuple)) else [selector]
-    return any(_is_name(one) and not isinstance(one, str) for one in columns)
+    return any(_is_name(column) and not isinstance(column, str) for column in columns)
 
 
 def _is_name(value: Any) -> bool:
@@ -134,10 +134,10 @@ def positions_of(
 def drop_columns(X: Any, positions: list[int]) -> Any:
     """Return X without the columns at some positions, in the same container."""
     table, positions = _locate(X, positions)
-    kept = np.delete(np.arange(table.shape[1]), positions)
+    remaining = np.delete(np.arange(table.shape[1]), positions)
     if isinstance(table, nw.DataFrame):
-        return table[:, kept.tolist()].to_native()
-    return table[:, kept]
+        return table[:, remaining.tolist()].to_native()
+    return table[:, remaining]
 
 
 def absent_columns(

@@ -19,7 +19,7 @@ import sklearn
 #: such as a cross-validation for each fold.
 _DIRECTORIES = (
     str(Path(__file__).parents[1]) + os.sep,
-    *(str(Path(one.__file__).parent) + os.sep for one in (sklearn, joblib)),
+    *(str(Path(package.__file__).parent) + os.sep for package in (sklearn, joblib)),
 )
 
 

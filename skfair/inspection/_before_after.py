@@ -206,10 +206,10 @@ class BeforeAfterDisplay(Display):
         for estimator in (before, after):
             check_fitted(estimator)
             method = method_of_scores(estimator, scale)
-            own, groups, _ = responses_of(
+            responses, groups, _ = responses_of(
                 [(estimator, None)], X, sensitive_features, method
             )
-            scores.append(own)
+            scores.append(responses)
         return cls.from_predictions(
             y, *scores, sensitive_features=groups, scale=scale, **options
         )

@@ -228,10 +228,10 @@ class PredictionsDisplay(Display):
         rows = models[0][1]
         if rows is not None:
             rows = np.concatenate([held_out for _, held_out in models])
-        of_rows = {"control_features": strata, "sample_weight": sample_weight}
+        row_arguments = {"control_features": strata, "sample_weight": sample_weight}
         options |= {
             argument: _select_rows(values, rows)
-            for argument, values in of_rows.items()
+            for argument, values in row_arguments.items()
             if values is not None
         }
         drawn: Self = cls.from_predictions(
@@ -301,8 +301,10 @@ def responses_of(
     labels, selector, groups = labels_and_groups(resolve_groups, sensitive_features, X)
     beside, strata, parts = {"sensitive_features": labels}, None, []
     if control_features is not None:
-        own, _, strata = labels_and_groups(resolve_strata, control_features, X)
-        beside["control_features"] = own
+        stratum_labels, _, strata = labels_and_groups(
+            resolve_strata, control_features, X
+        )
+        beside["control_features"] = stratum_labels
     beside = {name: values for name, values in beside.items() if values is not None}
     for estimator, rows in models:
         with tip_for_unknown_columns(estimator, X, selector):

@@ -557,13 +557,13 @@ def standardise(
     codes, sample_weight = rows.codes, rows.weights
     shares = np.bincount(codes, sample_weight) / sample_weight.sum()
     overlap = (probabilities >= _OVERLAP * shares).all(axis=1)
-    own = np.take_along_axis(probabilities, codes[:, None], axis=1)[:, 0]
+    group_probability = np.take_along_axis(probabilities, codes[:, None], axis=1)[:, 0]
     if target is None:
         with np.errstate(divide="ignore"):
-            relative = 1 / (1 / probabilities).sum(axis=1) / own
+            relative = 1 / (1 / probabilities).sum(axis=1) / group_probability
         influence = relative**2
     else:
-        relative = np.where(overlap, probabilities[:, target], 0) / own
+        relative = np.where(overlap, probabilities[:, target], 0) / group_probability
         influence = overlap * (codes == target)
     return Standardised(
         codes,
@@ -612,11 +612,11 @@ def draw_noise(
     """
     n_samples, n_groups = len(several[0].codes), int(several[0].codes.max()) + 1
     thresholds, between = thresholds_of(scores, n_groups)
-    of_means = metric == "demographic_parity_difference"
+    compares_means = metric == "demographic_parity_difference"
 
     def outcomes(rows: slice) -> Floats:
         """Return outcomes to compare: a number, or scores at each threshold."""
-        if of_means:
+        if compares_means:
             return scores[rows, None]
         return (scores[rows, None] <= thresholds).astype(np.float64)
 
@@ -642,7 +642,7 @@ def draw_noise(
         errors = errors[:, pairs[:, 0]] - errors[:, pairs[:, 1]]
         gaps = means[pairs[:, 0]] - means[pairs[:, 1]]
         noise = _noise_of_largest(gaps.ravel(), errors.reshape(n_draws, -1))
-        if between and not of_means:
+        if between and not compares_means:
             missed = np.diff(errors).std(axis=0).mean()
             noise = noise._replace(above=noise.above + _BETWEEN * missed)
         noises.append(noise)
@@ -670,10 +670,10 @@ def _weighted_means(
         codes, weights = rows.codes[part], rows.weights[part]
         for group, mean in enumerate(means):
             expected = predict[group](part) if predict else mean
-            own = (weights * (codes == group))[:, None] * (values - expected)
+            deviations = (weights * (codes == group))[:, None] * (values - expected)
             if predict:
-                own += rows.influence[part, None] * (expected - mean)
-            parts.append(own / totals[group])
+                deviations += rows.influence[part, None] * (expected - mean)
+            parts.append(deviations / totals[group])
         return np.hstack(parts)
 
     return means, influence
@@ -711,14 +711,14 @@ def interval_of_difference(
     errors = [first.again - second.again, first.above - second.above]
     low, high = np.quantile(errors, [tail, 1 - tail], axis=1)
     lower, upper = difference - float(high.max()), difference - float(low.min())
-    of_first, of_second = (
+    first_interval, second_interval = (
         interval_of_gap(*estimate, level)
         for estimate in zip(values, noises, strict=True)
     )
-    if of_second[0] == 0:
-        lower, upper = min(lower, of_first[0]), max(upper, of_first[1])
-    if of_first[0] == 0:
-        lower, upper = min(lower, -of_second[1]), max(upper, -of_second[0])
+    if second_interval[0] == 0:
+        lower, upper = min(lower, first_interval[0]), max(upper, first_interval[1])
+    if first_interval[0] == 0:
+        lower, upper = min(lower, -second_interval[1]), max(upper, -second_interval[0])
     return lower, upper
 
 

@@ -461,17 +461,17 @@ def _precision_recall(
         positive, scores, sample_weight=weights
     )
     curve = pd.DataFrame({"x": recall[::-1], "y": precision[::-1]})
-    each = level ** (1 / 3)
-    of_negatives, of_positives = _half_widths(positive, weights, each)
+    part_level = level ** (1 / 3)
+    negative_width, positive_width = _half_widths(positive, weights, part_level)
     x, y, _ = roc_curve(
         positive, scores, sample_weight=weights, drop_intermediate=False
     )
-    fewest = x[np.searchsorted(y, _GRID - of_positives - 1e-12)] - of_negatives
-    last = np.searchsorted(y, _GRID + of_positives + 1e-12, side="right") - 1
-    most = x[last] + of_negatives
+    fewest = x[np.searchsorted(y, _GRID - positive_width - 1e-12)] - negative_width
+    last = np.searchsorted(y, _GRID + positive_width + 1e-12, side="right") - 1
+    most = x[last] + negative_width
     size = np.array(_effective_size(weights))
     share = np.average(positive, weights=weights)
-    low, high = clopper_pearson(share * size, size, (1 - each) / 2)
+    low, high = clopper_pearson(share * size, size, (1 - part_level) / 2)
     band = {"lower": _precision(low, most), "upper": _precision(high, fewest)}
     return curve, pd.DataFrame({"x": _GRID} | band)
 
@@ -509,7 +509,7 @@ _CURVES = {
 
 def _half_widths(positive: Bools, weights: Floats, level: float) -> tuple[float, float]:
     """Return half-widths of the bands of negatives' and positives' scores."""
-    sizes = [_effective_size(weights[own]) for own in (~positive, positive)]
+    sizes = [_effective_size(weights[in_class]) for in_class in (~positive, positive)]
     negatives, positives = supremum_quantile(1 - level) / np.sqrt(sizes)
     return float(negatives), float(positives)
 

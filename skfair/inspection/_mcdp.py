@@ -261,7 +261,7 @@ class CDFGapDisplay(MCDPDisplay):
         """Return the ends of the axis, near the smallest and largest score."""
         # The ends of the curves of probabilities are 0 and 1.
         inner = slice(None) if self.scale == "real" else slice(1, -1)
-        scores = np.concatenate([of_group[inner] for of_group in self.scores])
+        scores = np.concatenate([group_scores[inner] for group_scores in self.scores])
         low, high = float(scores.min()), float(scores.max())
         if self.scale == "real":
             return (low, high) if low < high else (low - 0.5, high + 0.5)
@@ -626,9 +626,9 @@ def find_cdfs(
             f"epsilon must be 0 with scale='real', got {epsilon!r}: windows are of "
             "probabilities or of ranks."
         )
-    of_ranks: Scale = "probability" if scale == "probability" else "rank"
+    metric_scale: Scale = "probability" if scale == "probability" else "rank"
     epsilons = sorted({0.0, check_real("epsilon", epsilon, 0, 1)})
-    metric = partial(mcdp, epsilon=epsilon, scale=of_ranks)
+    metric = partial(mcdp, epsilon=epsilon, scale=metric_scale)
     rows = y_true, y_score, sensitive_features, sample_weight
     statistic, fields = scores_to_draw(
         metric, rows, control_features, scale, name, AnyScale

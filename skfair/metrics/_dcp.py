@@ -40,8 +40,8 @@ _MAX_SUM_TOLERANCE = 0.1
 
 def _weights(rows: Rows) -> Floats:
     """Return the share of the population in each group and true class."""
-    of_groups = shares_of_sums(rows.totals)[:, np.newaxis]
-    return of_groups * shares_of_sums(rows.matrices.sum(axis=2))
+    group_shares = shares_of_sums(rows.totals)[:, np.newaxis]
+    return group_shares * shares_of_sums(rows.matrices.sum(axis=2))
 
 
 def check_search(tol: Any, time_limit: Any, method: Any) -> tuple[float, float]:
@@ -315,8 +315,8 @@ class DCPResult(TableResult):
         if refused is not None:
             metric.warn_of(refused)
         defined = refused is None
-        found: Any = metric.search(statistic, n_jobs, verbose, is_defined=defined)
-        return cls(**vars(found))
+        result: Any = metric.search(statistic, n_jobs, verbose, is_defined=defined)
+        return cls(**vars(result))
 
     @classmethod
     def _solve(
@@ -449,11 +449,12 @@ class DCPResult(TableResult):
 def table_of_disparities(result: Any) -> pd.DataFrame:
     """Return the table by group and true class that `DCPResult.to_frame` describes."""
     at_group, at_class = np.indices(result.eta.shape).reshape(2, -1)
-    base, own = result.baseline[at_class], result.confusion[at_group, at_class]
+    rates = result.confusion[at_group, at_class]
+    baseline_rates = result.baseline[at_class]
     weight, eta = result.weights.ravel(), result.eta.ravel()
-    rare = quotients(own, base, np.inf).argmin(axis=1)
-    frequent = (own - (1 - eta[:, None]) * base).argmax(axis=1)
-    each = np.arange(len(eta))
+    rare = quotients(rates, baseline_rates, np.inf).argmin(axis=1)
+    frequent = (rates - (1 - eta[:, None]) * baseline_rates).argmax(axis=1)
+    entries = np.arange(len(eta))
     differs = eta > 0
     disparity = weight * np.nan_to_num(eta)
     whole = disparity.sum()
@@ -467,8 +468,8 @@ def table_of_disparities(result: Any) -> pd.DataFrame:
             "disparity": disparity,
             "share": disparity / whole if whole > 0 else disparity,
             "too_rare": names[rare].reset_index(drop=True).where(differs),
-            "rate": np.where(differs, own[each, rare], np.nan),
-            "baseline_rate": np.where(differs, base[each, rare], np.nan),
+            "rate": np.where(differs, rates[entries, rare], np.nan),
+            "baseline_rate": np.where(differs, baseline_rates[entries, rare], np.nan),
             "too_frequent": names[frequent].reset_index(drop=True).where(differs),
         }
     )
@@ -728,20 +729,20 @@ def positions(
     name: str,
     labels: pd.Index | None,
     reference: tuple[str, tuple[Hashable, ...]],
-    of_what: str,
+    axis_name: str,
 ) -> Integers:
     """Return the position of each label of `reference` among `labels`."""
     other, wanted = reference
     if labels is None or tuple(labels.tolist()) == wanted:
         return np.arange(len(wanted))
-    own, expected = _make_index(labels.tolist()), _make_index(wanted)
-    if own.is_unique and expected.is_unique and len(own) == len(expected):
-        indices = own.get_indexer(expected)
+    index, expected = _make_index(labels.tolist()), _make_index(wanted)
+    if index.is_unique and expected.is_unique and len(index) == len(expected):
+        indices = index.get_indexer(expected)
         if (indices >= 0).all():
             return np.asarray(indices)
     raise ValueError(
-        f"{name} and {other} must have the same {of_what}, each once, got the labels "
-        f"{_first_five(own)} and {_first_five(expected)}. Pass {name}.to_numpy() if "
+        f"{name} and {other} must have the same {axis_name}, each once, got the labels "
+        f"{_first_five(index)} and {_first_five(expected)}. Pass {name}.to_numpy() if "
         "the order is the same."
     )
 

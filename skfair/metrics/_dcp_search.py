@@ -234,8 +234,8 @@ def average_row(rates: Floats, weights: Floats) -> Floats:
 def starting_rows(rates: Floats, weights: Floats, n_starts: int) -> list[Floats]:
     """Return rows to start from: the groups' rows of smallest loss, and the mean."""
     losses = row_losses(rates, rates, weights)
-    own = [rates[a] for a in np.argsort(losses, kind="stable")[: n_starts - 1]]
-    return [*own, average_row(rates, weights)]
+    group_rows = [rates[a] for a in np.argsort(losses, kind="stable")[: n_starts - 1]]
+    return [*group_rows, average_row(rates, weights)]
 
 
 def search_locally(
@@ -265,13 +265,13 @@ def improve_row(
     sets = _search_sets(len(row))
     loss = float(row_losses(row, rates, weights))
     for _ in range(_MAX_MOVES):
-        moved = None if clock.is_over() else _best_move(row, sets, rates, weights)
-        if moved is None:
+        candidate = None if clock.is_over() else _best_move(row, sets, rates, weights)
+        if candidate is None:
             break
-        reached = float(row_losses(moved, rates, weights))
+        reached = float(row_losses(candidate, rates, weights))
         if reached > loss - _LEAST_DECREASE:
             break
-        loss, row = reached, moved
+        loss, row = reached, candidate
     return loss, row
 
 
@@ -396,10 +396,10 @@ def best_of_two(rates: Floats, weights: Floats) -> RowResult:
     The vertices are the classes alone, and the rates of each group that uses both.
     """
     first, second = rates.T
-    both = (first > 0) & (second > 0)
-    ratios = np.divide(second, first, out=np.ones_like(first), where=both)
+    is_shared = (first > 0) & (second > 0)
+    ratios = np.divide(second, first, out=np.ones_like(first), where=is_shared)
     shares = np.minimum(first, second / ratios[:, np.newaxis])
-    explained = np.where(both, (shares @ weights) * (1 + ratios), -np.inf)
+    explained = np.where(is_shared, (shares @ weights) * (1 + ratios), -np.inf)
     best = int(np.concatenate([weights @ rates, explained]).argmax())
     if best < 2:
         baseline = np.eye(2)[best]
@@ -508,9 +508,9 @@ def _attach(trees: Trees, low: Floats, high: Floats, rates: Floats) -> Iterator[
     np.divide(rates[group], in_tree, out=ratios, where=in_tree > 0)
     parent = ratios.argmin(axis=1)
     degrees = all_degrees[tree]
-    each = np.arange(len(tree))
-    degrees[each, parent] += 1
-    degrees[each, leaf] = 1
+    entries = np.arange(len(tree))
+    degrees[entries, parent] += 1
+    degrees[entries, leaf] = 1
     # Each tree is kept once: where the leaf attached last is its last leaf.
     last = degrees.shape[1] - 1 - (degrees == 1)[:, ::-1].argmax(axis=1)
     once = last == leaf
@@ -830,23 +830,23 @@ def _solve_some(
     clock = Clock(time_limit)
     searches: dict[int, RowSearch] = {}
     results: list[RowResult] = []
-    shown = [Progress(f"dcp_bounds: class {y}", verbose) for y, *_ in problems]
+    progress = [Progress(f"dcp_bounds: class {y}", verbose) for y, *_ in problems]
     for i, (_, rates, weights) in enumerate(problems):
-        own = clock.part(1 / (len(problems) - i))
+        class_clock = clock.part(1 / (len(problems) - i))
         if method == "auto" and n_vertices(*rates.shape) > _MAX_AUTO_VERTICES:
             searches[i] = RowSearch(rates, weights, tol)
-            results.append(searches[i].run(own, shown[i]))
+            results.append(searches[i].run(class_clock, progress[i]))
         else:
-            results.append(_solve_row(rates, weights, method, own))
-        shown[i].line(str(results[i]))
+            results.append(_solve_row(rates, weights, method, class_clock))
+        progress[i].line(str(results[i]))
     # The time that easy classes did not need goes to searches that have not ended.
     while not clock.is_over():
         waiting = [i for i, search in searches.items() if not search.is_done]
         if not waiting:
             break
         for left, i in zip(range(len(waiting), 0, -1), waiting, strict=True):
-            results[i] = searches[i].run(clock.part(1 / left), shown[i])
-            shown[i].line(str(results[i]))
+            results[i] = searches[i].run(clock.part(1 / left), progress[i])
+            progress[i].line(str(results[i]))
     return results
 
 

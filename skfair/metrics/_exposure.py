@@ -57,8 +57,8 @@ class ExposureDifference(DifferenceOfMeans):
             if not len(ranking):
                 continue
             weights = rows.weights[ranking]
-            found = expected_exposures(scores[ranking], people[ranking])
-            exposures[ranking] = found / np.average(found, weights=weights)
+            exposure = expected_exposures(scores[ranking], people[ranking])
+            exposures[ranking] = exposure / np.average(exposure, weights=weights)
             if relevance is not None:
                 exposures[ranking] -= _share_of_mean(relevance[ranking], weights)
         return replace(rows, y_true=None, y_pred=exposures)
@@ -108,11 +108,11 @@ def _summed_discounts(positions: Integers) -> Floats:
     """Sum the discounts up to each position, after many by Euler and Maclaurin."""
     most = min(int(positions.max(initial=0)), _MOST_SUMMED)
     sums = np.append(0.0, np.cumsum(1 / np.log2(np.arange(most) + 2)))
-    found = sums[np.minimum(positions, most)]
+    totals = sums[np.minimum(positions, most)]
     ends = np.log(np.array([most, *positions[positions > most]]) + 1.0)
     integrals = math.log(2) * (expi(ends) + (1 - np.exp(-ends) / ends / 6) / ends / 2)
-    found[positions > most] += integrals[1:] - integrals[0]
-    return np.asarray(found)
+    totals[positions > most] += integrals[1:] - integrals[0]
+    return np.asarray(totals)
 
 
 @evaluates(ExposureDifference)

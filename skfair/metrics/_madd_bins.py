@@ -179,12 +179,12 @@ def bin_changes(scores: Floats, sums: NDArray[Any], edges: Edges) -> NDArray[Any
     distinct, places, starts = edges
     # Bins are closed on the left: an edge counts what lies strictly below it.
     if len(scores) > len(distinct):
-        of_distinct = sums[np.searchsorted(scores, distinct, side="left")]
+        sums_below = sums[np.searchsorted(scores, distinct, side="left")]
     else:
         first = np.searchsorted(distinct, scores, side="right")
         lengths = np.diff(first, prepend=0, append=len(distinct))
-        of_distinct = np.repeat(sums, lengths)
-    at_edges = of_distinct.take(places, mode="clip")
+        sums_below = np.repeat(sums, lengths)
+    at_edges = sums_below.take(places, mode="clip")
     changes = np.empty_like(at_edges)
     np.subtract(at_edges[1:], at_edges[:-1], out=changes[:-1])
     changes[starts[1:] - 1] = 0

@@ -59,21 +59,23 @@ def means_of_groups(statistic: Rows) -> tuple[Means, Means]:
     numbers, low, unit = statistic.y_pred.astype(np.float64), 0.0, 1.0
     if not are_outcomes(statistic) and np.ptp(numbers) > 0:
         low, unit = float(numbers.min()), float(np.ptp(numbers))
-    moved = (numbers - low) / unit
+    shares = (numbers - low) / unit
     first, second = (
-        statistic.sum_by_group(power * statistic.weights) for power in (moved, moved**2)
+        statistic.sum_by_group(power * statistic.weights)
+        for power in (shares, shares**2)
     )
     sums = first, second, statistic.totals, statistic.squares_of_people
-    own, others = _share_and_rows(*sums), _share_and_rows(*map(_sums_of_others, sums))
-    return Means(*own, low, unit), Means(*others, low, unit)
+    inside = _share_and_rows(*sums)
+    outside = _share_and_rows(*map(_sums_of_others, sums))
+    return Means(*inside, low, unit), Means(*outside, low, unit)
 
 
 def _share_and_rows(
-    sums: Floats, squares: Floats, totals: NDArray[Any], of_weights: NDArray[Any]
+    sums: Floats, squares: Floats, totals: NDArray[Any], squared_weights: NDArray[Any]
 ) -> tuple[Floats, Floats]:
     """Compute the mean of numbers in [0, 1], from sums of them and of their squares."""
     moments = quotients(sums, totals, np.nan), quotients(squares, totals, np.nan)
-    sizes = quotients(np.square(totals, dtype=float), of_weights, np.nan)
+    sizes = quotients(np.square(totals, dtype=float), squared_weights, np.nan)
     return moments[0], np.nan_to_num(rows_of_means(moments, sizes))
 
 
@@ -147,9 +149,10 @@ def exact_pvalues(statistic: Rows, tested: Bools, alternative: Alternative) -> F
     effective = np.nan_to_num(statistic.effective_sizes)
     sizes = np.floor(effective * (1 + 1e-12)).astype(np.intp)
     hits = np.rint(np.nan_to_num(statistic.means) * sizes).astype(np.intp)
-    n_rows, n_hits, own = sizes.sum(), hits.sum(), (hits[tested], sizes[tested])
-    less = hypergeom.cdf(own[0], n_rows, n_hits, own[1])
-    greater = hypergeom.sf(own[0] - 1, n_rows, n_hits, own[1])
+    n_rows, n_hits = sizes.sum(), hits.sum()
+    hits, sizes = hits[tested], sizes[tested]
+    less = hypergeom.cdf(hits, n_rows, n_hits, sizes)
+    greater = hypergeom.sf(hits - 1, n_rows, n_hits, sizes)
     return np.asarray(np.clip(_choose_alternative(greater, less, alternative), 0, 1))
 
 

@@ -165,12 +165,12 @@ class ChannelSearch:
             if radius < _LEAST_RADIUS or self.clock.is_over():
                 break
             proposed = self._linearised_step(best, radius)
-            moved = None if proposed is None else self.carry(proposed)
-            gain = 0.0 if moved is None else best[0] - moved[0]
-            if moved is None or gain < _LEAST_GAIN:
+            candidate = None if proposed is None else self.carry(proposed)
+            gain = 0.0 if candidate is None else best[0] - candidate[0]
+            if candidate is None or gain < _LEAST_GAIN:
                 radius /= 4
                 continue
-            best = moved
+            best = candidate
         return best
 
     def carry(self, channel: Floats) -> Carried | None:
@@ -369,12 +369,12 @@ class MergedSearch:
             self._join([*now[:i], then[i], *now[i + 1 :]])
             for i in range(len(self.sets))
         ]
-        each, best = np.arange(len(chosen)), np.argmax(promises, axis=0)
-        side = ((highs - lows)[each, best] * self.scale).argmax(axis=1)
-        middle = middles[each, best, side]
+        boxes, best = np.arange(len(chosen)), np.argmax(promises, axis=0)
+        side = ((highs - lows)[boxes, best] * self.scale).argmax(axis=1)
+        middle = middles[boxes, best, side]
         lows, highs = np.tile(lows, (2, 1, 1)), np.tile(highs, (2, 1, 1))
-        highs[each, best, side] = middle
-        lows[len(each) + each, best, side] = middle
+        highs[boxes, best, side] = middle
+        lows[len(boxes) + boxes, best, side] = middle
         bounds = np.tile(self.bounds[chosen], 2)
         if len(self.sets) == 2:
             # Two disjoint sets share a probability of one.

@@ -76,9 +76,11 @@ class ProxyRows:
         """Return the mass of each group, if the probabilities are shares."""
         unknown, has_group = self.groups < 0, self.groups >= 0
         n_groups = len(self.labels)
-        of_cells = np.bincount(self.cells[unknown], self.weights[unknown], self.n_cells)
+        cell_masses = np.bincount(
+            self.cells[unknown], self.weights[unknown], self.n_cells
+        )
         sure = np.bincount(self.groups[has_group], self.weights[has_group], n_groups)
-        return np.asarray(sure + of_cells @ self.probabilities)
+        return np.asarray(sure + cell_masses @ self.probabilities)
 
 
 def rows_by_cell(
@@ -262,17 +264,17 @@ def _columns_of_probabilities(group_probabilities: Any) -> tuple[list[Any], list
 
 def _two_labels(name: str | None, labels: Labels) -> Labels:
     """Return the labels of the two groups of a single column."""
-    own: Hashable = 1 if name is None else name
+    column_label: Hashable = 1 if name is None else name
     if not labels:
         return (0, 1) if name is None else (f"not {name}", name)
-    others = [label for label in labels if label != own]
-    if len(others) > 1 or (own not in labels and labels != (0,)):
+    others = [label for label in labels if label != column_label]
+    if len(others) > 1 or (column_label not in labels and labels != (0,)):
         raise ValueError(
             f"group_probabilities is one column, named {name!r}, expected the name of "
             f"one of two groups of sensitive_features: {list(labels)}. Pass a table "
             "with a column for each group."
         )
-    return (others[0] if others else f"not {own}", own)
+    return (others[0] if others else f"not {column_label}", column_label)
 
 
 def _align_by_label(
@@ -304,14 +306,14 @@ def _bins_of(table: Floats) -> tuple[Codes, Labels]:
         _, codes = np.unique(table[:, ::-1], axis=0, return_inverse=True)
     if codes.max() >= N_BINS:
         first = np.ones(len(table), np.intp) if n_groups == 2 else table.argmax(axis=1)
-        each = N_BINS if n_groups == 2 else max(2, N_BINS // n_groups)
+        n_bins = N_BINS if n_groups == 2 else max(2, N_BINS // n_groups)
         values = table[np.arange(len(table)), first]
         bins = np.zeros(len(table), dtype=np.intp)
         for group in np.unique(first):
-            of_group = values[first == group]
-            edges = np.quantile(of_group, np.arange(1, each) / each)
-            bins[first == group] = np.searchsorted(edges, of_group, side="right")
-        _, codes = np.unique(first * each + bins, return_inverse=True)
+            group_values = values[first == group]
+            edges = np.quantile(group_values, np.arange(1, n_bins) / n_bins)
+            bins[first == group] = np.searchsorted(edges, group_values, side="right")
+        _, codes = np.unique(first * n_bins + bins, return_inverse=True)
     return codes.reshape(-1).astype(np.int16), tuple(range(int(codes.max()) + 1))
 
 
@@ -468,7 +470,7 @@ class _Steps:
         return self._filled(high - q, low, high)
 
     def rate(
-        self, group: int, of_below: Floats, of_above: Floats, empty: float
+        self, group: int, shares_below: Floats, shares_above: Floats, empty: float
     ) -> Floats:
         """Return the share of a group that lies below each threshold.
 
@@ -477,9 +479,9 @@ class _Steps:
         """
         known_mass = self.known_masses[group]
         below = known_mass + self.sum_to_thresholds(
-            self.masses * of_below.take(self.cells)
+            self.masses * shares_below.take(self.cells)
         )
-        sums = self.sum_to_thresholds(self.masses * of_above.take(self.cells))
+        sums = self.sum_to_thresholds(self.masses * shares_above.take(self.cells))
         total = below + np.maximum(known_mass[-1] - known_mass + sums[-1] - sums, 0)
         return quotients(below, total, empty)
 
@@ -529,7 +531,7 @@ class ScoreCells:
         """Mass of each group, where the cells' probabilities are shares."""
         late = self.steps[0]
         masses = late.totals[:, np.newaxis] * self.rows.probabilities
-        unknown = [running_sums(of_group)[-1] for of_group in masses.T]
+        unknown = [running_sums(column)[-1] for column in masses.T]
         return np.asarray(late.known_masses[:, -1] + unknown)
 
     def rates(self, odds_ratio: float, *, widened: bool) -> Rates:

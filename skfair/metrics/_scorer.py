@@ -223,12 +223,12 @@ class FairnessScorer(GroupScorer):
             "control_features": self._control_features,
             "groups": None if self._groups is None else [*self._groups],
         }
-        given = {
+        fixed_columns = {
             name: value for name, value in may_be_none.items() if value is not None
         }
         options = {
             "sensitive_features": self._sensitive_features,
-            **given,
+            **fixed_columns,
             "response_method": self._response_method,
             **self._kwargs,
         }
@@ -255,15 +255,15 @@ class FairnessScorer(GroupScorer):
                 "pass sensitive_features to the search or cross-validation."
             )
         n_samples = count_rows(X)
-        given = groups
-        if given is None:
+        labels = groups
+        if labels is None:
             selector = _positions_in_array(self._sensitive_features, estimator, X)
-            given = select_columns(X, selector)
+            labels = select_columns(X, selector)
         # Each fold would warn of the same words.
-        groups = resolve_groups(given, n_samples=n_samples, X=X, missing_values=())
+        groups = resolve_groups(labels, n_samples=n_samples, X=X, missing_values=())
         if self._groups is not None:
             groups = relabel_expected(groups, self._groups)
-        options = {"sensitive_features": groups, "groups_as_given": given}
+        options = {"sensitive_features": groups, "groups_as_given": labels}
         if strata is None and self._control_features == "y_true":
             strata = y_true
         if strata is not None or self._control_features is not None:
@@ -630,9 +630,9 @@ def positive_label(
     options = metric.options
     if len(classes) != 2 or "pos_label" not in options:
         return {}
-    given = metric.keywords if isinstance(metric, UserMetric) else options
+    typed_options = metric.keywords if isinstance(metric, UserMetric) else options
     is_default = options["pos_label"] in np.asarray(classes).tolist()
-    if is_default or given.get("pos_label") is not None:
+    if is_default or typed_options.get("pos_label") is not None:
         return {}
     if response_method == "predict":
         return {} if _decides(metric) else {"pos_label": classes[1]}

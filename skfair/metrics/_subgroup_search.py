@@ -27,7 +27,7 @@ class Entries(NamedTuple):
     through: Integers  # rows with at most this score
     codes: NDArray[np.integer]  # of shape (n_columns, n_entries)
     #: Whether means of numbers in [0, 1] are compared, in place of distributions.
-    of_means: bool
+    compares_means: bool
 
     @property
     def n_rows(self) -> int:
@@ -41,7 +41,7 @@ class Entries(NamedTuple):
 
 
 def rows_by_score(
-    scores: Floats, codes: NDArray[np.integer], *, of_means: bool
+    scores: Floats, codes: NDArray[np.integer], *, compares_means: bool
 ) -> tuple[Integers, Callable[[Integers], Entries]]:
     """Sort the rows by score once for all permutations.
 
@@ -69,7 +69,7 @@ def rows_by_score(
             at, cells = np.divmod(keys, n_cells)
         columns = codes[:, first][:, cells]
         below, up_to = before[at], through[at]
-        return Entries(distinct[at], weights, below, up_to, columns, of_means)
+        return Entries(distinct[at], weights, below, up_to, columns, compares_means)
 
     return cells[order], entries_of
 
@@ -133,7 +133,7 @@ def _refine(
     stops = np.append(starts[1:], len(codes))
     sums = np.cumsum(entries.weights[chosen])
     sizes = np.diff(sums[stops - 1], prepend=0)
-    measure = _measure_means if entries.of_means else _measure_distributions
+    measure = _measure_means if entries.compares_means else _measure_distributions
     values, bounds = measure(chosen, sums, starts, sizes, entries, min_size)
     return [
         Subgroup(
@@ -220,8 +220,8 @@ def _furthest_means(
     """
     best = np.full(len(counts), -math.inf)
     for taken in counts, np.maximum(counts - weights, min_size):
-        of_taken = held - (counts - taken) * numbers
-        gaps = of_taken * n_rows - total * taken
+        taken_sum = held - (counts - taken) * numbers
+        gaps = taken_sum * n_rows - total * taken
         np.maximum(best, gaps / (taken * np.maximum(n_rows - taken, 1)), out=best)
     return np.where(counts >= min_size, best, -math.inf)
 
@@ -260,10 +260,10 @@ def _bounds(
     """
     n_rows, before = entries.n_rows, through - entries.weights[chosen]
 
-    def bound(hits: Integers, of_all: Integers) -> Floats:
+    def bound(hits: Integers, all_hits: Integers) -> Floats:
         taken = np.maximum(hits, min_size)
         others = np.maximum(n_rows - taken, 1)
-        return np.asarray(hits / taken - (of_all - hits) / others)
+        return np.asarray(hits / taken - (all_hits - hits) / others)
 
     above = bound(through, entries.through[chosen])
     below = bound(sizes - before, n_rows - entries.below[chosen])
@@ -299,7 +299,7 @@ def compare_with_others(
         entries.weights[subgroup.entries],
         entries.scores[subgroup.entries],
     )
-    if entries.of_means:
+    if entries.compares_means:
         score, held, total = math.nan, float(weights @ scores), entries.total
     else:
         score = _worst_score(subgroup, entries)
@@ -312,11 +312,11 @@ def compare_with_others(
 def _worst_score(subgroup: Subgroup, entries: Entries) -> float:
     """Find the score at which a subgroup and all others differ most."""
     chosen, n_rows = subgroup.entries, entries.n_rows
-    own = np.cumsum(entries.weights[chosen])
-    gaps = _gaps(chosen, own, subgroup.size, entries)
+    hits = np.cumsum(entries.weights[chosen])
+    gaps = _gaps(chosen, hits, subgroup.size, entries)
     at = int(gaps.argmax())
     score = float(entries.scores[chosen[at]])
-    if gaps[at] > own[at] * n_rows - entries.through[chosen[at]] * subgroup.size:
+    if gaps[at] > hits[at] * n_rows - entries.through[chosen[at]] * subgroup.size:
         # Just before this score: from the one below it on.
         score = float(entries.scores[np.searchsorted(entries.scores, score) - 1])
     return score

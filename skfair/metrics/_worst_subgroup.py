@@ -260,9 +260,11 @@ default=None
         min_group_size = max(min_group_size, sensitive_features.min_group_size)
     codes = np.array([column_codes for _, column_codes, *_ in columns])
     rows_of, reasons = _rows_of_strata(counts, control_features)
-    numbers, of_means = compared.numbers, compared.of_means
+    numbers, compares_means = compared.numbers, compared.compares_means
     parts = {
-        label: rows_by_score(numbers[rows], codes[:, rows], of_means=of_means)
+        label: rows_by_score(
+            numbers[rows], codes[:, rows], compares_means=compares_means
+        )
         for label, rows in rows_of.items()
     }
     entries = {label: entries_of(cells) for label, (cells, entries_of) in parts.items()}
@@ -299,17 +301,15 @@ def _warn_of_strata(
     reasons: Mapping[Hashable, str], best: Mapping[Hashable, list[Subgroup]]
 ) -> None:
     """Warn of strata without subgroups, or that there is no subgroup at all."""
-    found = any(best.values())
+    any_found = any(best.values())
     if None in best:  # all rows, without strata
-        text = (
-            "" if found else undefined_estimate("worst_subgroup", reasons[None]).message
-        )
+        text = reasons[None] if not any_found else ""
     else:
-        text = describe_strata(reasons, undefined=not found)
-        if not found:
-            text = undefined_estimate("worst_subgroup", text).message
-        elif text:
-            text = f"worst_subgroup {text}."
+        text = describe_strata(reasons, undefined=not any_found)
+    if not any_found:
+        text = undefined_estimate("worst_subgroup", text).message
+    elif text:
+        text = f"worst_subgroup {text}."
     if text:
         warn_user(text, UndefinedMetricWarning)
 
@@ -350,7 +350,7 @@ class _Compared(NamedTuple):
     #: Which rows count.
     counts: Bools
     #: Whether means are compared, in place of distributions.
-    of_means: bool
+    compares_means: bool
     #: Names of the columns of the table, that of all others last.
     names: tuple[str, str] = ("rate", "rate_of_others")
     #: A number of the user is `origin` plus `unit` times that in [0, 1].
@@ -372,7 +372,7 @@ def _read_quality(
     if isinstance(quality, str) and quality == "mcdp":
         scores = scores_on(scale, response, "y_score")
         check_y_true(y_true, scores, scale)
-        return _Compared(scores, np.ones(len(scores), dtype=bool), of_means=False)
+        return _Compared(scores, np.ones(len(scores), dtype=bool), compares_means=False)
     if scale != "probability":
         raise ValueError(
             f"scale must be 'probability' unless quality is 'mcdp', got {scale!r}."
@@ -382,7 +382,7 @@ def _read_quality(
     rate: Any = quality
     outcomes, mask = outcomes_of(y_true, response, rate, pos_label)
     counts = np.ones(len(outcomes), dtype=bool) if mask is None else mask
-    return _Compared(outcomes.astype(np.float64), counts, of_means=True)
+    return _Compared(outcomes.astype(np.float64), counts, compares_means=True)
 
 
 def _read_numbers(
@@ -396,8 +396,8 @@ def _read_numbers(
     if counts.any():
         low, high = float(numbers[counts].min()), float(numbers[counts].max())
     unit = high - low or 1.0
-    moved = np.where(counts, (numbers - low) / unit, 0.0)
-    return _Compared(moved, counts, True, ("mean", "mean_of_others"), low, unit)
+    scaled = np.where(counts, (numbers - low) / unit, 0.0)
+    return _Compared(scaled, counts, True, ("mean", "mean_of_others"), low, unit)
 
 
 def _columns(data: Any, bins: Any, n_samples: int) -> list[Column]:
@@ -504,17 +504,18 @@ def _result(
     lines, texts, conditions = [], [], []
     for stratum, subgroup in subgroups:
         chosen = [(columns[column], code) for column, code in subgroup.conditions]
-        texts.append(" and ".join(texts_of[code] for (*_, texts_of), code in chosen))
+        parts = [column_texts[code] for (*_, column_texts), code in chosen]
+        texts.append(" and ".join(parts))
         conditions.append({name: values[code] for (name, _, values, _), code in chosen})
         pvalue = exact_pvalue(subgroup.value, null) if len(null) else math.nan
-        score, own, others = compare_with_others(subgroup, entries[stratum])
-        own, others = origin + unit * own, origin + unit * others
-        difference = own - others
-        lines.append((subgroup.size, score, own, others, difference, pvalue))
+        score, number, others = compare_with_others(subgroup, entries[stratum])
+        number, others = origin + unit * number, origin + unit * others
+        difference = number - others
+        lines.append((subgroup.size, score, number, others, difference, pvalue))
     table = pd.DataFrame(lines, pd.Index(texts, name="subgroup", dtype=object), names)
     types = {name: "int64" if name == "n_rows" else "float64" for name in names}
     table = table.astype(types)  # also without rows
-    if any(part.of_means for part in entries.values()):
+    if any(part.compares_means for part in entries.values()):
         table = table.drop(columns="score")
     return WorstSubgroupResult(
         unit * subgroups[0][1].value if subgroups else math.nan,

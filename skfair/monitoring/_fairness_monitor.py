@@ -235,10 +235,10 @@ class FairnessMonitor:
         self._change: tuple[int, int, int] | None = None
 
     def __repr__(self) -> str:
-        seen = "no rows"
+        history = "no rows"
         if self._looks:
             last = self._last()
-            seen = (
+            history = (
                 f"{counted(last['n_rows'], 'row')} in "
                 f"{counted(len(self._looks), 'look')}, value {last['value']:.4g} "
                 f"[{last['lower']:.4g}, {last['upper']:.4g}], "
@@ -247,7 +247,7 @@ class FairnessMonitor:
         return (
             f"FairnessMonitor({self._metric_text}, at_most={self.at_most!r}, "
             f"confidence_level={self.confidence_level!r}, "
-            f"min_group_size={self.min_group_size!r}; {seen})"
+            f"min_group_size={self.min_group_size!r}; {history})"
         )
 
     @property
@@ -365,7 +365,9 @@ class FairnessMonitor:
             merged._check_strata(other.table_)
             merged.table_ = added(merged.table_, other.table_)
             pairs = zip(merged._blocks, other._blocks, strict=True)
-            merged._blocks = [(n, added(own, more)) for (n, own), (_, more) in pairs]
+            merged._blocks = [
+                (n, added(table, more)) for (n, table), (_, more) in pairs
+            ]
         recent, merged._change = merged._recent(merged._blocks)
         merged._looks.append(merged._look(merged.table_) | recent)
         return merged
@@ -583,16 +585,16 @@ class FairnessMonitor:
         if rows.strata is None:
             return table_of(self._metric.condense(checked))
         by_stratum = {}
-        for label, own in rows.split_by_stratum():
-            if not len(own):
+        for label, positions in rows.split_by_stratum():
+            if not len(positions):
                 continue
-            part = replace(checked[own], strata=None)
+            part = replace(checked[positions], strata=None)
             table = table_of(self._metric.condense(part))
-            n_counted, n_own = table.counts.sum(), part.n_people
-            if self._metric.averages_strata and n_counted != n_own:
+            n_counted, n_people = table.counts.sum(), part.n_people
+            if self._metric.averages_strata and n_counted != n_people:
                 raise ValueError(
                     "metric must have multistratum='max' where only some rows count, "
-                    f"as in rates of one true label: {n_counted} of {n_own} rows "
+                    f"as in rates of one true label: {n_counted} of {n_people} rows "
                     f"of the stratum {label!r} do, and its weight is that of all."
                 )
             by_stratum[label] = table
@@ -682,20 +684,20 @@ class FairnessMonitor:
         so, or has appeared, is no change of the others.
         """
         ours, theirs = _parts(first), _parts(second)
-        smallest, both = self._smallest(ours, theirs), []
+        smallest, samples = self._smallest(ours, theirs), []
         for label in (label for label in ours if label in theirs):
             pair = ours[label], theirs[label]
             true = _true_classes(*pair)
             large = [_large_groups(part, smallest, true) for part in pair]
             groups = [group for group in large[0] if group in large[1]]
-            both.append([select_groups(part, groups) for part in pair])
-        if not both:
+            samples.append([select_groups(part, groups) for part in pair])
+        if not samples:
             return -math.inf
         before, since = (
             self._compare_once(
                 dict(enumerate(parts)) if isinstance(first, dict) else parts[0]
             )
-            for parts in zip(*both, strict=True)
+            for parts in zip(*samples, strict=True)
         )
         return separation(before, since, tail)
 
@@ -734,8 +736,8 @@ class FairnessMonitor:
 
     def _smallest(self, *several: Mapping[Hashable, Any]) -> int:
         """Return the smallest number of rows of a group that is compared."""
-        given = (part.min_group_size for parts in several for part in parts.values())
-        return max(self.min_group_size, max(given, default=1))
+        sizes = (part.min_group_size for parts in several for part in parts.values())
+        return max(self.min_group_size, max(sizes, default=1))
 
     def _disparity(self, table: Any, method: Method = "anytime") -> Disparity:
         """Return the disparity of a table, the largest over strata or their mean.
@@ -744,32 +746,32 @@ class FairnessMonitor:
         enough or not.
         """
         parts, within = _parts(table), isinstance(table, dict)
-        every, smallest = _groups_of(parts), self._smallest(parts)
-        found, reasons, large = {}, {}, {}
+        groups, smallest = _groups_of(parts), self._smallest(parts)
+        defined, reasons, large = {}, {}, {}
         for label, part in parts.items():
             large[label] = _large_groups(part, smallest)
-            comparisons = self._compare_large(part, every, smallest, method)
+            comparisons = self._compare_large(part, groups, smallest, method)
             reasons[label], message = comparisons.reason, comparisons.message
             if not math.isnan(comparisons.value):
-                found[label] = comparisons
+                defined[label] = comparisons
         if within:
-            message = self._message_of_strata(reasons, any_found=bool(found))
+            message = self._message_of_strata(reasons, any_found=bool(defined))
         if method == "anytime":
-            n_all = len(parts) * len(every) * (len(every) - 1)
-            for label, comparisons in found.items():
+            n_all = len(parts) * len(groups) * (len(groups) - 1)
+            for label, comparisons in defined.items():
                 n_large = len(large[label])
-                share = n_large * (n_large - 1) * len(found) / n_all
-                found[label] = _assign_level_share(comparisons, share)
-        known = len(every), len(parts), sum(map(_n_rates, parts.values())), smallest
-        n_groups = sum(len(large[label]) for label in found)
-        n_waiting = len(parts) * len(every) - sum(map(len, large.values()))
+                share = n_large * (n_large - 1) * len(defined) / n_all
+                defined[label] = _assign_level_share(comparisons, share)
+        known = len(groups), len(parts), sum(map(_n_rates, parts.values())), smallest
+        n_groups = sum(len(large[label]) for label in defined)
+        n_waiting = len(parts) * len(groups) - sum(map(len, large.values()))
         sizes = n_groups, known, n_waiting
         largest, weights = None, None
         if within and self._metric.averages_strata:
-            weights = [float(parts[label].counts.sum()) for label in found]
-        elif found:
-            largest = max(found, key=lambda label: found[label].value)
-        joined = join([*found.values()], weights) if found else UNDEFINED
+            weights = [float(parts[label].counts.sum()) for label in defined]
+        elif defined:
+            largest = max(defined, key=lambda label: defined[label].value)
+        joined = join([*defined.values()], weights) if defined else UNDEFINED
         return Disparity(joined._replace(message=message), largest, *sizes)
 
     def _message_of_strata(
@@ -782,17 +784,17 @@ class FairnessMonitor:
         return f"{self._metric.name} {text}." if text else ""
 
     def _compare_large(
-        self, table: Any, every: list[Hashable], smallest: int, method: Method
+        self, table: Any, groups: list[Hashable], smallest: int, method: Method
     ) -> Comparisons:
         """Compare the groups of one stratum that are large enough.
 
-        `every` holds the groups of all strata: a group that is not compared is named.
+        `groups` holds the groups of all strata: a group that is not compared is named.
         """
         if self._metric.leaves_groups_out:
             return self._compare(table._rows, method, smallest)
         rows = _rows_by_group(table)
-        sizes = np.array([rows.get(group, 0) for group in every], dtype=np.intp)
-        large, reason = comparable_groups(every, sizes, smallest)
+        sizes = np.array([rows.get(group, 0) for group in groups], dtype=np.intp)
+        large, reason = comparable_groups(groups, sizes, smallest)
         name, which = self._metric.name, " that count"
         if reason and table._rows.y_true is not None:
             which = " of each true label"
@@ -802,10 +804,10 @@ class FairnessMonitor:
             return UNDEFINED._replace(reason=reason, message=message)
         if not reason:
             return self._compare(table._rows, method)
-        small = [every[i] for i in np.flatnonzero(sizes < smallest)]
-        few = describe_left_out(small, len(every), smallest, which)
-        own = select_groups(table, [every[i] for i in large])
-        return self._compare(own._rows, method)._replace(
+        small = [groups[i] for i in np.flatnonzero(sizes < smallest)]
+        few = describe_left_out(small, len(groups), smallest, which)
+        selected = select_groups(table, [groups[i] for i in large])
+        return self._compare(selected._rows, method)._replace(
             reason=reason, message=f"{name} leaves groups out: {few}."
         )
 
@@ -1023,8 +1025,8 @@ def added(total: Any, batch: Any) -> Any:
     """Add up two tables, or the two tables of each stratum."""
     if not isinstance(batch, dict):
         return total + batch
-    both = total.keys() & batch.keys()
-    return total | batch | {label: total[label] + batch[label] for label in both}
+    common = total.keys() & batch.keys()
+    return total | batch | {label: total[label] + batch[label] for label in common}
 
 
 def rounded(table: Any, n_scores: int) -> Any:

@@ -55,8 +55,8 @@ from skfair._utils._arrays import Floats, Integers, quotients
 from skfair._utils._columns import (
     absent_columns,
     drop_columns,
+    find_positions,
     names_positions,
-    positions_of,
     select_columns,
 )
 from skfair._utils._progress import CallbackSupportMixin, Tasks
@@ -298,7 +298,7 @@ def begin_fit(
     elif getattr(mitigator, "strength", "auto") != 0:
         _warn_without_groups(mitigator, without_groups)
     drops = mitigator.drop_sensitive
-    dropped = positions_of(X, mitigator.sensitive_features) if drops else []
+    dropped = find_positions(X, mitigator.sensitive_features) if drops else []
     features = drop_columns(X, dropped) if dropped else X
     labels = () if compared is None else compared.labels
     strata = strata if all_strata else compared
@@ -363,7 +363,7 @@ def _refuse_numbers(
         named += f"={selector!r}"
         names = getattr(mitigator, "feature_names_in_", None)
         if names is not None:
-            positions = positions_of(X, selector)
+            positions = find_positions(X, selector)
             named += f" (of X {[str(names[i]) for i in positions]})"
     raise ValueError(
         f"{named} has {len(labels):,} groups in {len(groups):,} rows, expected "

@@ -33,10 +33,10 @@ def open_frame(data: Any, argument: str, **options: Any) -> Any:
     return frame
 
 
-def floats_in(table: Any, name: str) -> nw.Expr:
-    """Read a column of numbers of a table of narwhals as floats.
+def read_floats(table: Any, name: str) -> nw.Expr:
+    """Return the expression of a narwhals column of numbers as floats.
 
-    PyArrow does not round decimal numbers to the nearest float, but reads text so.
+    Decimal numbers of PyArrow are read as text, which is rounded to the nearest float.
     """
     column = nw.col(name)
     engine = table.implementation
@@ -118,7 +118,7 @@ def select_columns(
     return picked[:, 0] if len(positions) == 1 else picked
 
 
-def positions_of(
+def find_positions(
     X: Any, selector: Selector | None, argument: str = "sensitive_features"
 ) -> list[int]:
     """Return the positions of the columns of X that a selector names."""
@@ -143,10 +143,10 @@ def drop_columns(X: Any, positions: list[int]) -> Any:
 def absent_columns(
     X: Any, names: list[str] | None, n_columns: int, positions: list[int]
 ) -> list[int]:
-    """Return the positions of a table's columns that X does not have.
+    """Return the positions of the columns of a fitted table that X does not have.
 
-    The table had `n_columns` columns, with `names` if it was a dataframe. In an array
-    all of the positions are absent, or none.
+    The table had `n_columns` columns, with `names` if it was a dataframe. If X is an
+    array, all positions are absent, or none.
     """
     table = open_frame(X, "X", eager_only=True, pass_through=True)
     if names is not None and isinstance(table, nw.DataFrame):

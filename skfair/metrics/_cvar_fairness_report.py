@@ -25,11 +25,11 @@ from skfair.metrics._many_groups import (
 from skfair.metrics._means_of_groups import (
     Alternative,
     are_outcomes,
+    compute_means,
     distances,
     distances_of_difference,
     exact_pvalues,
     known_means,
-    means_of_groups,
     pvalues_of_difference,
     simultaneous_tail,
 )
@@ -239,7 +239,7 @@ default="selection_rate"
 def _sum_numbers(
     metric: MaxGap, quality: Any, y_true: Any, y_pred: Any, groups: Any, *people: Any
 ) -> Rows:
-    """Read a number in [0, 1] of each row, from a quality that is no rate by name."""
+    """Read a number in [0, 1] of each row, from a quality that is not a rate."""
     warn_if_reordered(y_true=y_true, y_pred=y_pred, sensitive_features=groups)
     arguments = {"y_true": y_true, "y_pred": y_pred}
     numbers, counted = numbers_of(quality, arguments, check_scores)
@@ -261,7 +261,7 @@ def tabulate_groups(
     """Tabulate the groups by decreasing distance from the average."""
     shares = tail_shares(groups.gaps, groups.weights, alpha, fractional=fractional)
     statistic = groups.statistic
-    means, other_means = means_of_groups(statistic)
+    means, other_means = compute_means(statistic)
     reference, compared = other_means, ~np.isnan(groups.gaps)
     if baseline is not None:
         reference, compared = known_means(baseline, len(compared)), groups.compared

@@ -39,11 +39,11 @@ class ExposureDifference(DifferenceOfMeans):
 
     @property
     def compares_numbers(self) -> bool:
-        """Whether means of any finite numbers are compared, as exposures are."""
+        """Return whether means of any finite numbers are compared."""
         return True
 
     def check(self, rows: Rows) -> Rows:
-        """Check scores, and return the exposure of each row; 1 is the mean of all."""
+        """Check scores; return the exposure of each row, relative to the mean."""
         scores = check_numbers(rows.y_pred, "y_score")
         people = (rows.weights > 0) * (1 if rows.n is None else rows.n)
         relevance = None
@@ -95,7 +95,7 @@ def _check_relevance(y_true: Any) -> Floats:
 def expected_exposures(scores: Floats, people: Any) -> Floats:
     """Return the mean discount of each row over random orders of ties.
 
-    A row stands for a number of `people`, each of whom has a position of their own.
+    A row stands for a number of `people`, each with a separate position.
     """
     _, levels = np.unique(-scores, return_inverse=True)
     sizes = np.bincount(levels, people).astype(np.int64)
@@ -105,7 +105,7 @@ def expected_exposures(scores: Floats, people: Any) -> Floats:
 
 
 def _summed_discounts(positions: Integers) -> Floats:
-    """Sum the discounts up to each position, after many by Euler and Maclaurin."""
+    """Sum the discounts up to each position; approximate long sums by integrals."""
     most = min(int(positions.max(initial=0)), _MOST_SUMMED)
     sums = np.append(0.0, np.cumsum(1 / np.log2(np.arange(most) + 2)))
     totals = sums[np.minimum(positions, most)]

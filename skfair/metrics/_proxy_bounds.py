@@ -44,9 +44,9 @@ from skfair.metrics._proxy_cells import (
     ScoreCells,
     measure,
     odds_limits,
-    rows_by_cell,
+    read_rows_by_cell,
+    read_table_by_cell,
     split_below,
-    table_by_cell,
 )
 from skfair.metrics._rate_intervals import clopper_pearson
 from skfair.metrics._rates import DemographicParity, EqualizedOdds, parity_outcomes
@@ -87,24 +87,24 @@ def margins(
     confidence_level: float,
     generator: np.random.RandomState,
 ) -> Floats:
-    """Return how much too narrow the bounds may be, for each odds ratio.
+    """Return by how much noise may make the bounds too narrow, by odds ratio.
 
-    Noise is as wide as Student's where a group has few rows. With few kinds of rows,
-    such as labels, the noise is at least that of as many rows drawn from the whole
-    population: a cell in which a kind is missing by chance shows no noise of its own.
+    If a group has few rows, the noise is as wide as Student's t. With few kinds of
+    rows, such as labels, the noise is at least as large as if rows were drawn from the
+    whole population, since a cell without rows of some kind seems to have no noise.
     """
     step = max(1, _MAX_NUMBERS // cells.parts[0].size)
     bits = np.random.SFC64(generator.randint(2**31 - 1))
     draws = np.random.Generator(bits)  # which draws normal numbers faster
     variances = [cells.squares]
     if len(cells.compared_within) <= _FEW_KINDS:
-        variances.append(_squares_of_mixture(cells))
+        variances.append(_mixture_squares(cells))
     drawn = np.empty((len(odds_ratios), len(variances), _N_DRAWS))
     for start, (i, squares) in product(range(0, _N_DRAWS, step), enumerate(variances)):
         n_draws = min(step, _N_DRAWS - start)
-        noise = _draw(rows, cells, squares, n_draws, draws)
+        noise = _draw_noise(rows, cells, squares, n_draws, draws)
         for draws_at_ratio, odds_ratio in zip(drawn, odds_ratios, strict=True):
-            errors = _noise_of_rates(rows, cells, noise, odds_ratio)
+            errors = _rate_noise(rows, cells, noise, odds_ratio)
             largest = [
                 _largest_error(kind, errors, pair, cells.widths, draws)
                 for pair in pairs
@@ -131,8 +131,8 @@ def _smallest_freedom(cells: DenseCells) -> float:
     return float(min(freedom)) - 1
 
 
-def _squares_of_mixture(cells: DenseCells) -> Floats:
-    """Return squared weights by kind, if a part had everyone's kinds."""
+def _mixture_squares(cells: DenseCells) -> Floats:
+    """Return squared weights by kind, with the overall shares of kinds everywhere."""
     squares = np.zeros_like(cells.squares)
     overall = cells.masses.sum(axis=(0, 1))
     for part in np.unique(cells.compared_within):
@@ -145,7 +145,7 @@ def _squares_of_mixture(cells: DenseCells) -> Floats:
 def _largest_error(
     kind: Kind, errors: Rates, pair: Pair, widths: Any, generator: Any
 ) -> Floats:
-    """Return how much too narrow the bounds of a gap are, for each draw."""
+    """Return by how much the bounds of a gap are too narrow, for each draw."""
     low, up = errors.gap(pair)
     down = -low
     if kind == "mean":
@@ -160,14 +160,14 @@ def _largest_error(
 
 
 def _add_bridges(errors: Floats, generator: Any) -> Floats:
-    """Draw the largest error between thresholds as a Brownian bridge has it."""
+    """Draw the largest error between thresholds, as of a Brownian bridge."""
     steps = np.diff(errors, axis=-1, append=0)
     variance = np.mean(steps**2, axis=0)
     logs = generator.standard_exponential(steps.shape, dtype=steps.dtype)
     return np.asarray(errors + (steps + np.sqrt(steps**2 + 2 * variance * logs)) / 2)
 
 
-def _draw(
+def _draw_noise(
     rows: ProxyRows, cells: DenseCells, squares: Floats, n_draws: int, generator: Any
 ) -> Noise:
     """Draw the noise of independent rows, and of the probabilities of cells."""
@@ -182,12 +182,12 @@ def _draw(
     return Noise(normal.sum(axis=-1), cells.split(normal), probabilities)
 
 
-def _noise_of_rates(
+def _rate_noise(
     rows: ProxyRows, cells: DenseCells, noise: Noise, odds_ratio: float
 ) -> Rates:
     """Draw the noise of the bounds of rates, and of the overall rates.
 
-    Lower bounds get the smallest noise that is possible, upper bounds the largest. The
+    Lower bounds get the smallest possible noise, and upper bounds the largest. The
     shape is (n_groups, n_draws, n_points).
     """
     lows: list[Floats] = []
@@ -196,7 +196,7 @@ def _noise_of_rates(
     part_noise = [part.sum(axis=(1, 2)) for part in noise.parts]
     pair = rows.fixed and n_groups == 2
     errors = [
-        _noise_of_ends(rows, cells, noise, group, odds_ratio)
+        _mass_noise(rows, cells, noise, group, odds_ratio)
         for group in range(pair, n_groups)
     ]
     if pair:  # the first group has what the second has not
@@ -209,20 +209,20 @@ def _noise_of_rates(
         ends = [cells.ends(group, part, odds_ratio) for part in cells.parts]
         for bounds, end in ((lows, 0), (highs, 1)):
             x, y = np.maximum(ends[0][end], 0), np.maximum(ends[1][1 - end], 0)
-            bounds.append(_noise_of_ratio(x, y, inside_noise[end], rest_noise[1 - end]))
+            bounds.append(_ratio_noise(x, y, inside_noise[end], rest_noise[1 - end]))
     parts = [part.sum(axis=(0, 1)) for part in cells.parts]
-    overall = _noise_of_ratio(*parts, *part_noise)
+    overall = _ratio_noise(*parts, *part_noise)
     return Rates(np.stack(lows), np.stack(highs), (overall, overall))
 
 
-def _noise_of_ends(
+def _mass_noise(
     rows: ProxyRows, cells: DenseCells, noise: Noise, group: int, odds_ratio: float
 ) -> tuple[list[Floats], list[Floats]]:
     """Return the noise of the smallest and largest mass of a group."""
 
     def end_noises(part: int) -> list[Floats]:
         return [
-            _noise_of_end(rows, cells, noise, group, part, odds_ratio, end)
+            _end_noise(rows, cells, noise, group, part, odds_ratio, end)
             for end in (-1, 1)
         ]
 
@@ -236,7 +236,7 @@ def _noise_of_ends(
     return inside, [mass - end for end in reversed(inside)]
 
 
-def _noise_of_ratio(x: Floats, y: Floats, x_noise: Floats, y_noise: Floats) -> Floats:
+def _ratio_noise(x: Floats, y: Floats, x_noise: Floats, y_noise: Floats) -> Floats:
     """Return the noise of x / (x + y) to first order."""
     total = x + y
     rate = np.divide(x, total, out=np.zeros_like(total), where=total > 0)
@@ -245,7 +245,7 @@ def _noise_of_ratio(x: Floats, y: Floats, x_noise: Floats, y_noise: Floats) -> F
     return np.asarray(x_noise * by_x - y_noise * by_y)
 
 
-def _noise_of_end(
+def _end_noise(
     rows: ProxyRows,
     cells: DenseCells,
     noise: Noise,
@@ -256,9 +256,9 @@ def _noise_of_end(
 ) -> Floats:
     """Return the noise of the smallest (-1) or largest (1) mass of a group.
 
-    In a cell with a known share the largest mass is the smaller of two linear
-    functions, and the smallest mass the larger. Where the two are nearly equal, either
-    may be the true one, so that the worse noise counts.
+    In a cell with a known share, the largest mass is the smaller of two linear
+    functions, and the smallest mass is the larger of two. If both functions are nearly
+    equal, either may decide, so that the worse noise counts.
     """
     known_noise = cells.known_part(noise.parts[part], group)
     q = cells.probabilities[:, [group]]
@@ -305,8 +305,8 @@ def _slopes(q: Floats, odds_ratio: float) -> tuple[Floats, Floats]:
 def compare_known_rows(rows: ProxyRows) -> tuple[Bools, float]:
     """Compare the known rows of each cell with its probabilities.
 
-    Return which cells they contradict, and the factor by which the odds at some scores
-    of a cell differ at least from the odds in the whole cell.
+    Return which cells the known rows contradict, and a lower bound of the factor by
+    which the odds at some scores of a cell differ from the odds in the whole cell.
     """
     is_known = (rows.groups >= 0) & (rows.weights > 0)
     if rows.from_known or not is_known.any():
@@ -442,7 +442,7 @@ class ProxyBoundsResult(TableResult):
     @property
     def expected_counts(self) -> Integers:
         """Expected weight of each group, rounded: its number of rows if unweighted."""
-        return np.rint(self._rows.masses_of_groups()).astype(np.intp)
+        return np.rint(self._rows.group_masses()).astype(np.intp)
 
     def bounds_at(self, odds_ratio: float) -> tuple[float, float]:
         """Bounds at another odds ratio.
@@ -791,7 +791,7 @@ def _bounds(
     *,
     widened: bool = True,
 ) -> tuple[float, float]:
-    """Return bounds of a metric, widened by rounding."""
+    """Return the bounds of a metric, by default widened by rounding errors."""
     rates = cells.rates(odds_ratio, widened=widened)
     lower, upper = measure(kind, rates, pairs, cells.widths)
     return min(lower, 1.0), min(upper, 1.0)
@@ -800,7 +800,7 @@ def _bounds(
 def _read(
     metric: Callable[..., float], y_true: Any, y_score: Any, **arguments: Any
 ) -> tuple[ProxyRows, ScoreCells | DenseCells, Kind, list[Pair]]:
-    """Read rows or a statistic by cell, and which gaps the metric compares."""
+    """Read rows or a statistic by cell; return also the gaps that are compared."""
     checked = as_metric(metric)
     if type(checked) not in _KNOWN:
         names = ", ".join(kind.name for kind in _KNOWN)
@@ -838,28 +838,28 @@ def _read_scores(
     kind: Kind,
     arguments: dict[str, Any],
 ) -> ProxyRows:
-    """Return the rows with a score each, or of decisions with 0 and 1."""
+    """Read rows by cell with their scores, or with 0 and 1 for decisions."""
     if kind == "mean":
         options = {"threshold": None, "pos_label": None, **options}
         read: Any = partial(parity_outcomes, **options)
     else:
         read = check_scores
-    table, arguments = _table_in_place(y_true, y_score, arguments)
+    table, arguments = _find_table(y_true, y_score, arguments)
     if table is not None:
         ends = table.low, table.high
         low, high = (table.y_pred if end is None else end for end in ends)
         values = read(low)
-        return table_by_cell(
+        return read_table_by_cell(
             table, (values, values if high is low else read(high)), **arguments
         )
     check_y_true(y_true, y_score)
-    return rows_by_cell(read(y_score), **arguments)
+    return read_rows_by_cell(read(y_score), **arguments)
 
 
-def _table_in_place(
+def _find_table(
     y_true: Any, y_score: Any, arguments: dict[str, Any]
 ) -> tuple[Rows | None, dict[str, Any]]:
-    """Return the table that stands for rows, and the other arguments."""
+    """Return the table that replaces rows, if any, and the other arguments."""
     by_row = ("cells", "sensitive_features", "sample_weight")
     columns = {name: arguments[name] for name in by_row}
     table = rows_of_table(y_score, y_true=y_true, **columns)
@@ -872,22 +872,22 @@ def _table_in_place(
 def _label_pairs_by_cell(
     y_true: Any, y_pred: Any, arguments: dict[str, Any]
 ) -> tuple[ProxyRows, int]:
-    """Read rows into proxy cells, coded by their true and predicted label."""
-    table, arguments = _table_in_place(y_true, y_pred, arguments)
+    """Read rows by cell, with the code of their true and predicted label."""
+    table, arguments = _find_table(y_true, y_pred, arguments)
     if table is not None:
         kinds, classes = encode_label_pairs(table.y_true, table.y_pred)
         values = kinds.astype(float)
-        return table_by_cell(table, (values, values), **arguments), len(classes)
+        return read_table_by_cell(table, (values, values), **arguments), len(classes)
     kinds, classes = encode_label_pairs(y_true, y_pred)
-    return rows_by_cell(kinds.astype(float), **arguments), len(classes)
+    return read_rows_by_cell(kinds.astype(float), **arguments), len(classes)
 
 
 def _split_labels(
     n_classes: int, true: Integers, masses: Floats
 ) -> tuple[Floats, Floats]:
-    """Return masses of each true and predicted class, and of others of that true class.
+    """Return masses by true and predicted class, and the rest of each true class.
 
-    With two predicted classes the second one stands for both.
+    Of two predicted classes only the second is kept, since the rest is the first.
     """
     pairs = masses.reshape(*masses.shape[:-1], n_classes, n_classes)
     class_masses = pairs[..., true, :]
@@ -898,8 +898,8 @@ def _split_labels(
 
 
 def _warn_if_undefined(rows: ProxyRows) -> bool:
-    """Warn if fewer than two groups have rows, and return whether that is so."""
-    masses = rows.masses_of_groups()
+    """Warn if fewer than two groups have rows; return whether this is so."""
+    masses = rows.group_masses()
     absent = [label for label, m in zip(rows.labels, masses, strict=True) if m <= 0]
     reason = None
     if len(rows.labels) < 2:
@@ -914,7 +914,7 @@ def _warn_if_undefined(rows: ProxyRows) -> bool:
 
 
 def _warn_if_refuted(rows: ProxyRows) -> float:
-    """Warn of probabilities that known rows contradict; return the odds ratio shown."""
+    """Warn if known rows contradict probabilities; return their odds ratio."""
     refuted, odds_ratio = compare_known_rows(rows)
     n_refuted = int(refuted.sum())
     if n_refuted:
@@ -928,9 +928,9 @@ def _warn_if_refuted(rows: ProxyRows) -> float:
 
 
 def _masses_at_quantiles(cells: ScoreCells | DenseCells) -> DenseCells:
-    """Return the masses of cells at quantiles of the scores, if there are more scores.
+    """Return masses of cells between quantiles of the scores, or between all scores.
 
-    All scores of an entry lie on the same side of each of these thresholds.
+    All scores of an entry lie on the same side of each threshold.
     """
     if isinstance(cells, DenseCells):
         return cells

@@ -33,7 +33,7 @@ from skfair._mitigation import (
 from skfair._rows import Rows, squares_by_group
 from skfair._utils._arrays import Bools, Floats, Integers
 from skfair._utils._progress import Tasks, with_callbacks
-from skfair._utils._response import threshold_of
+from skfair._utils._response import decision_threshold
 from skfair._utils._validation import check_choice, check_real
 from skfair.groups import Selector, rows_by_code
 from skfair.metrics._madd import MADD
@@ -520,7 +520,7 @@ class MADDPostProcessor(
 
     def _threshold_of(self, models: list[Any]) -> float:
         """Return the threshold, that of fitted classifiers unless it is given."""
-        return threshold_of(models) if self.threshold is None else self.threshold
+        return decision_threshold(models) if self.threshold is None else self.threshold
 
 
 def refuse_labels_as_strata(given: Given) -> None:

@@ -61,10 +61,10 @@ def files_of(path: Path) -> list[Path]:
 
 
 def input_record(path: Path) -> dict[str, str]:
-    """Name what was read, without its directory, and hash it.
+    """Return the name of the input, without its directory, and its hash.
 
-    The hash of a file is that of its bytes; the hash of a pattern's files is that of
-    the lines that ``sha256sum`` writes about them.
+    A file is hashed as stored. Of several files, the lines are hashed that
+    ``sha256sum`` would write.
     """
     files = files_of(path)
     for file in files:
@@ -191,7 +191,7 @@ class PandasRows:
         return numbers.sum(), len(numbers), bool((numbers == numbers.round()).all())
 
     def drop_missing(self, names: Sequence[str]) -> int:
-        """Leave out rows with missing values in some columns; return their people."""
+        """Leave out rows with missing values in some columns; count their people."""
         whole = self.frame[[*names]].notna().all(axis=1)
         n_left_out = int(self._people()[~whole].sum())
         self.frame = self.frame[whole]

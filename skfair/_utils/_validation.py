@@ -269,7 +269,7 @@ def check_numbers(values: ArrayLike, name: str, largest: float = math.inf) -> Fl
 
 
 def _check_exact(array: NDArray[Any], floats: Floats, name: str) -> None:
-    """Raise on whole numbers that are not exact as floats, and would coincide."""
+    """Raise on whole numbers that floats cannot represent exactly."""
     if array.dtype.kind not in "iuO":
         return
     for row in np.flatnonzero(np.abs(floats) > MAX_EXACT_SUM):

@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import count
 from math import comb
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -554,10 +554,16 @@ _LEAST_SHARE = 0.1
 _PRICE_ROUNDING = 1e-12
 
 
-#: Baseline rows between two corners: the lower and the upper one, an upper bound of the
-#: weight that these rows explain, and the multipliers of McCormick's inequalities of
-#: shape (n_groups, n_classes). Those of a group sum to at most its weight.
-Box: TypeAlias = tuple[Floats, Floats, float, Floats]
+class Box(NamedTuple):
+    """Baseline rows between a lower and an upper corner."""
+
+    low: Floats
+    high: Floats
+    #: Upper bound of the weight that these rows explain.
+    limit: float
+    #: Multipliers of McCormick's inequalities, of shape (n_groups, n_classes). The
+    #: multipliers of a group sum to at most its weight.
+    multipliers: Floats
 
 
 class RowSearch:
@@ -603,8 +609,7 @@ class RowSearch:
 
     def _add(self, box: Box) -> None:
         """Open a box; boxes with the largest limits are searched first."""
-        _, _, limit, _ = box
-        heapq.heappush(self.heap, (-limit, next(self.order), box))
+        heapq.heappush(self.heap, (-box.limit, next(self.order), box))
 
     def _start(self) -> None:
         """Find a good row, bound the loss by merged classes, and open the first box."""
@@ -618,7 +623,7 @@ class RowSearch:
         # already where all classes but one are merged.
         low, high = np.transpose([self._range(column) for column in self.rates.T])
         no_multipliers = np.zeros_like(self.rates)
-        self._add((low, high, self.total - self.floor, no_multipliers))
+        self._add(Box(low, high, self.total - self.floor, no_multipliers))
 
     def _improve(self, start: Floats) -> None:
         """Improve a row by local search, and keep the result if it is the best row."""
@@ -662,18 +667,17 @@ class RowSearch:
 
     def _branch(self, box: Box) -> list[Box]:
         """Bound a box, and return the parts of it that may hold a better row."""
-        low, high, *_ = box
-        if self._enumerate(low, high):
+        if self._enumerate(box.low, box.high):
             return []
         self.n_nodes += 1
         solved = _relax(box, self.rates, self.weights, self.clock)
         if solved is None:
-            return self._split(box, (low + high) / 2, np.ones(len(self.rates)))
+            middle = (box.low + box.high) / 2
+            return self._split(box, middle, np.ones(len(self.rates)))
         box, row, shares = solved
         if row_losses(row, self.rates, self.weights) < self.loss:
             self._improve(row)
-        _, _, limit, _ = box
-        if limit <= self.total - self.loss + self.tol:
+        if box.limit <= self.total - self.loss + self.tol:
             # Kept as a leaf, because it says how good the best row can be.
             return [box]
         return self._split(box, row, shares)
@@ -707,7 +711,7 @@ class RowSearch:
         limits = _limits(lows, highs, self.rates, self.weights, multipliers)
         limits = np.minimum(limits, limit)
         return [
-            (lows[i], highs[i], float(limits[i]), multipliers)
+            Box(lows[i], highs[i], float(limits[i]), multipliers)
             for i in range(2)
             if np.isfinite(limits[i])
         ]
@@ -748,7 +752,8 @@ def _relax(
     limit = min(float(limits[0]), limit)
     n_classes = rates.shape[1]
     row = np.clip(solved.x[:n_classes], 0, None)
-    return (low, high, limit, multipliers), row / row.sum(), solved.x[n_classes:]
+    box = Box(low, high, limit, multipliers)
+    return box, row / row.sum(), solved.x[n_classes:]
 
 
 def _limits(

@@ -95,7 +95,7 @@ def _check_relevance(y_true: Any) -> Floats:
 def expected_exposures(scores: Floats, people: Any) -> Floats:
     """Return the mean discount of each row over random orders of ties.
 
-    A row stands for a number of `people`, each with a separate position.
+    A row stands for several `people`, who take as many positions.
     """
     _, levels = np.unique(-scores, return_inverse=True)
     sizes = np.bincount(levels, people).astype(np.int64)

@@ -119,7 +119,7 @@ def margins(
 
 
 def _smallest_freedom(cells: DenseCells) -> float:
-    """Return Welch's degrees of freedom of the smallest group's mean."""
+    """Return the smallest of the groups' degrees of freedom by Welch, less one."""
     masses, squares = (each.sum(axis=-1) for each in (cells.masses, cells.squares))
     counts = quotients(masses**2, squares)
     freedom = []
@@ -322,7 +322,7 @@ def compare_known_rows(rows: ProxyRows) -> tuple[Bools, float]:
 
 
 def _parts_by_score(cells: Integers, scores: Floats) -> Integers:
-    """Return the quarter of its cell in which each score is."""
+    """Return the quarter of its cell in which each score lies."""
     order = np.lexsort((scores, cells))
     sizes = np.bincount(cells)
     starts = np.cumsum(sizes) - sizes

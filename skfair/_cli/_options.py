@@ -134,7 +134,8 @@ _TABLE: dict[str, dict[str, tuple[str, dict[str, Any]]]] = {
             {**_WHOLE, "dest": "n_resamples"},
         ),
         "--intersection": (
-            "compare the groups of three or more attributes together, too",
+            "compare the groups of three or more attributes together, too, and add "
+            "pooled rates of small ones",
             {"action": "store_true"},
         ),
         "--impact-ratios": (

@@ -280,7 +280,9 @@ def explained_gap(
         sample_weight=sample_weight,
     )
     cv = check_integer("cv", cv, 2)
-    level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
+    confidence_level = check_real(
+        "confidence_level", confidence_level, 0, 1, closed="neither"
+    )
     check_choice("metric", metric, _METRICS)
     rows = read_arrays(
         None,
@@ -290,7 +292,7 @@ def explained_gap(
     )
     sets = _name_column_sets(explained_by, len(rows))
     compared = METRICS[metric]()
-    value, lower, upper = compared.warn_of(compared.estimate(rows)), math.nan, math.nan
+    value, lower, upper = compared.evaluate(rows), math.nan, math.nan
     counting = rows.counted_positions()
     rows, labels = rows[counting], rows.labels
     target = _target_position(population, labels)
@@ -306,7 +308,7 @@ def explained_gap(
         base = np.ones(len(codes)) if weights is None else weights.astype(np.float64)
         before = Standardised(codes, base, base)
         noise_of = partial(draw_noise, metric=metric, scores=rows.y_pred, rng=generator)
-        lower, upper = gap_interval(value, noise_of([before])[0], level)
+        lower, upper = gap_interval(value, noise_of([before])[0], confidence_level)
         for i, columns in enumerate(sets.values()):
             part = columns.iloc[counting].reset_index(drop=True)
             predicted = estimate_probabilities(
@@ -317,19 +319,19 @@ def explained_gap(
             numbers = [math.nan] * 6
             if alike.effective_sizes.all():
                 weighted = replace(rows, weight=alike.weights)
-                remaining = compared.warn_of(compared.estimate(weighted))
+                remaining = compared.evaluate(weighted)
                 noise = noise_of([before, alike])
                 numbers = [
                     remaining,
-                    *gap_interval(remaining, noise[1], level),
+                    *gap_interval(remaining, noise[1], confidence_level),
                     value - remaining,
-                    *difference_interval((value, remaining), noise, level),
+                    *difference_interval((value, remaining), noise, confidence_level),
                 ]
             without = 1 - np.average(alike.overlap, weights=before.weights)
             table.iloc[i] = [*numbers, without, alike.effective_sizes.min()]
     _warn_of_overlap(table)
     return ExplainedGapResult(
-        value, lower, upper, table, sizes, population, metric, level
+        value, lower, upper, table, sizes, population, metric, confidence_level
     )
 
 
@@ -582,8 +584,8 @@ def cdf_thresholds(scores: Floats, n_groups: int) -> tuple[Floats, bool]:
     thresholds = np.unique(scores)
     if len(thresholds) <= n_thresholds:
         return thresholds, False
-    levels = (np.arange(n_thresholds) + 0.5) / n_thresholds
-    return np.unique(np.quantile(scores, levels, method="inverted_cdf")), True
+    probabilities = (np.arange(n_thresholds) + 0.5) / n_thresholds
+    return np.unique(np.quantile(scores, probabilities, method="inverted_cdf")), True
 
 
 class Noise(NamedTuple):
@@ -689,16 +691,18 @@ def _largest_noise(gaps: Floats, errors: Floats) -> Noise:
     return Noise(errors.max(axis=1), errors, (errors + short).max(axis=1))
 
 
-def gap_interval(value: float, noise: Noise, level: float) -> tuple[float, float]:
+def gap_interval(
+    value: float, noise: Noise, confidence_level: float
+) -> tuple[float, float]:
     """Return the confidence interval of a gap, from draws of its noise."""
-    tail = (1 - level) / 2
+    tail = (1 - confidence_level) / 2
     lower = value - float(np.quantile(noise.above, 1 - tail))
     upper = value - float(np.quantile(noise.below, tail, axis=0).min())
     return max(0.0, lower), min(1.0, upper)
 
 
 def difference_interval(
-    values: tuple[float, float], noises: Sequence[Noise], level: float
+    values: tuple[float, float], noises: Sequence[Noise], confidence_level: float
 ) -> tuple[float, float]:
     """Return an interval of the difference of two gaps, from draws of noise.
 
@@ -709,12 +713,13 @@ def difference_interval(
     of the second gap.
     """
     first, second = noises
-    tail, difference = (1 - level) / 2, values[0] - values[1]
+    tail, difference = (1 - confidence_level) / 2, values[0] - values[1]
     errors = [first.again - second.again, first.above - second.above]
     low, high = np.quantile(errors, [tail, 1 - tail], axis=1)
     lower, upper = difference - float(high.max()), difference - float(low.min())
     first_interval, second_interval = (
-        gap_interval(*estimate, level) for estimate in zip(values, noises, strict=True)
+        gap_interval(*estimate, confidence_level)
+        for estimate in zip(values, noises, strict=True)
     )
     if second_interval[0] == 0:
         lower, upper = min(lower, first_interval[0]), max(upper, first_interval[1])

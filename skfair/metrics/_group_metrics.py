@@ -56,7 +56,7 @@ from skfair.metrics._inputs import (
     positive_class,
 )
 from skfair.metrics._pairs import MAX_PAIRWISE, compared_groups
-from skfair.metrics._pooling import pool_rates
+from skfair.metrics._pooling import pool_groups
 from skfair.metrics._rate_intervals import clopper_pearson, ratio_ends
 from skfair.metrics._rates import DemographicParity
 from skfair.metrics._resampling import (
@@ -814,31 +814,12 @@ def _measure_rate(
     found = measure.name, groups, sizes, (rates, lower, upper), ends_of
     numbers, disparities = _measured(*found)
     if pooled:
-        values = _pool(statistic, level)
+        values = pool_groups(statistic, level)
         values[:, ~enough[:-1]] = np.nan
         # Everyone borrows from nobody.
         values = np.column_stack([values, [rates[-1], lower[-1], upper[-1]]])
         numbers |= dict(zip(_POOLED, values, strict=True))
     return numbers, disparities
-
-
-def _pool(statistic: Rows, level: float | None) -> Floats:
-    """Pool the rates of groups that have rows, by the columns of their labels."""
-    several = n_columns_of(statistic.labels) > 1
-    labels: Any = (
-        statistic.labels if several else [(each,) for each in statistic.labels]
-    )
-    present = statistic.totals > 0
-    columns = [
-        pd.factorize(pd.Index(column, dtype=object, tupleize_cols=False))[0][present]
-        for column in zip(*labels, strict=True)
-    ]
-    found = np.full((3, len(present)), np.nan)
-    if present.any():
-        sizes = statistic.effective_sizes[present]
-        rates = statistic.means[present]
-        found[:, present] = pool_rates(rates, sizes, columns, level)
-    return found
 
 
 def _measured(

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
 from scipy.special import expit, logit, ndtri
 
+from skfair._rows import Rows
 from skfair._utils._arrays import Floats, Integers
+from skfair.groups import n_columns_of
 
 #: Power of the prior density of each standard deviation. Without it they are estimated
 #: as 0 in small tables, and intervals are too short: they covered .85 to .97 of the
@@ -21,6 +24,28 @@ _PRIOR_POWER = 0.5
 _DEVIATIONS = 0.005, 5.0
 #: Logits move at most so far in a step, and have converged where they move less.
 _STEP, _TOLERANCE, _MOST_STEPS = 2.0, 1e-4, 50
+
+
+def pool_groups(statistic: Rows, level: float | None) -> Floats:
+    """Pool the rates of groups that have rows, by the columns of their labels.
+
+    Returns values and the ends of their intervals, nan for a group without rows.
+    """
+    several = n_columns_of(statistic.labels) > 1
+    labels: Any = (
+        statistic.labels if several else [(each,) for each in statistic.labels]
+    )
+    present = statistic.totals > 0
+    columns = [
+        pd.factorize(pd.Index(column, dtype=object, tupleize_cols=False))[0][present]
+        for column in zip(*labels, strict=True)
+    ]
+    found = np.full((3, len(present)), np.nan)
+    if present.any():
+        sizes = statistic.effective_sizes[present]
+        rates = statistic.means[present]
+        found[:, present] = pool_rates(rates, sizes, columns, level)
+    return found
 
 
 def pool_rates(

@@ -48,14 +48,16 @@ _PATHS: dict[str, tuple[list[str], list[Any]]] = {
         [["results", "impact_ratios", "kind"]],
     ),
     "strata": (["strata", "rows"], []),
+    "pooled": (["pooled", "rows"], []),
 }
 #: Parameters of a report that some tables need.
 _NEEDED = {
     "strata": "control_features",
     "impact_ratios": "impact_ratios=True",
+    "pooled": "intersection=True, decisions and several attributes",
 }
 #: Tables of a report.
-Table = Literal["metrics", "models", "groups", "impact_ratios", "strata"]
+Table = Literal["metrics", "models", "groups", "impact_ratios", "strata", "pooled"]
 
 
 class FairnessReport:
@@ -294,7 +296,8 @@ or Groups, default=None
         intersection : bool, default=None
             Whether to compare the groups of all attributes together, such as black
             women, beside those of each. None does so for two attributes; groups of
-            three or more are small.
+            three or more are small. True also adds their pooled rates, as of
+            `skfair.metrics.group_metrics`, groups that are too small among them.
         impact_ratios : bool, default=False
             Whether to add tables of `skfair.metrics.impact_ratios`: of decisions and,
             where there are scores, of scores above their median.
@@ -490,12 +493,12 @@ or Groups, default=None
 
         Parameters
         ----------
-        table : {"metrics", "models", "groups", "impact_ratios", "strata"}, \
+        table : {"metrics", "models", "groups", "impact_ratios", "strata", "pooled"}, \
 default="metrics"
             Which numbers: of the metrics, of the performance of each model, of each
             group, the impact ratios, which only a report with ``impact_ratios=True``
-            has, or of the metrics within strata, which only one with
-            `control_features` has.
+            has, of the metrics within strata, which only one with `control_features`
+            has, or the pooled rates, which one with ``intersection=True`` has.
 
         Returns
         -------
@@ -524,6 +527,9 @@ default="metrics"
             `skfair.metrics.impact_ratios`. Strata have for each ``metric`` the value of
             ``everyone``, the largest ``value`` within a stratum, that ``stratum``, the
             ``mean`` by total weight, ``lower``, ``upper``, ``null_mean``, ``pvalue``.
+            Pooled rates have for each ``rate`` of a group of the intersection its ``n``
+            rows that count, ``value``, ``pooled``, ``pooled_lower`` and
+            ``pooled_upper``.
 
         Raises
         ------
@@ -536,11 +542,11 @@ default="metrics"
             frame = pd.DataFrame(rows)
             return frame.astype(dict.fromkeys(frame.columns[2:], "float64"))
         path, named = _PATHS[table]
-        for attribute in self.summary["attributes"] if table in _NEEDED else ():
-            for result in attribute["results"]:
-                _needed(table, result)
+        attributes = self.summary["attributes"]
+        if table in _NEEDED:
+            attributes = [*_having(table, attributes)]
         frame = pd.json_normalize(
-            self.summary["attributes"],
+            attributes,
             ["results", *path],
             ["name", ["results", "model"], *named],
             max_level=None if table == "metrics" else 0,
@@ -599,9 +605,9 @@ default="metrics"
         """Write the report as Markdown, as for a model card.
 
         It has notes on the data, the verdict, a table of the metrics, in words, too,
-        and of the groups of each attribute and model, impact ratios if the report has
-        them, cautions, the method in short, and what such numbers cannot show; no
-        pictures, definitions or settings.
+        and of the groups of each attribute and model, impact ratios and pooled rates if
+        the report has them, cautions, the method in short, and what such numbers cannot
+        show; no pictures, definitions or settings.
 
         Parameters
         ----------
@@ -684,11 +690,17 @@ default="metrics"
         return "\n".join([f"FairnessReport({self.summary['n_rows']:,} rows)", *lines])
 
 
-def _needed(table: str, contents: dict[str, Any]) -> Any:
-    """Return the numbers that a table needs, or raise ValueError."""
-    if contents.get(table) is None:
+def _having(
+    table: str, attributes: Sequence[dict[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """Yield the attributes with the results that have a table; raise without any."""
+    found = False
+    for attribute in attributes:
+        results = [each for each in attribute["results"] if each.get(table) is not None]
+        found = found or bool(results)
+        yield {**attribute, "results": results}
+    if not found:
         raise ValueError(f"table={table!r} needs a report made with {_NEEDED[table]}.")
-    return contents[table]
 
 
 def _figures(model: dict[str, Any]) -> Iterator[dict[str, Any]]:

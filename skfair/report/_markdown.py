@@ -10,7 +10,7 @@ from typing import Any
 
 from skfair._utils._text import counted, interval, plain, whole
 from skfair.report._metrics import MEASURES, amount, amounts
-from skfair.report._words import methods
+from skfair.report._words import RATES, methods
 
 Summary = dict[str, Any]
 
@@ -20,13 +20,14 @@ Section = tuple[int, str, list[str]]
 OF_GROUPS = {
     "n": "Rows",
     "n_people": "People",
-    "selection_rate": "Selected",
+    "selection_rate": RATES["selection_rate"],
     "interval": "Interval",
     "differs": "Differs from the rest",
     "base_rate": "Truly positive",
-    "true_positive_rate": "Selected of the truly positive",
-    "false_positive_rate": "Selected of the others",
-    "accuracy": "Accuracy",
+    "true_positive_rate": RATES["true_positive_rate"],
+    "false_positive_rate": RATES["false_positive_rate"],
+    "accuracy": RATES["accuracy"],
+    "accuracy_differs": "Accuracy differs from the rest",
     "average_precision": "Average precision",
     "log_loss": "Log loss",
     "score_excess": "Score minus outcome",
@@ -35,6 +36,16 @@ OF_GROUPS = {
     "mean_error": "Mean error",
     "mean_absolute_error": "Mean absolute error",
     "r2": "R²",
+}
+#: Whether rates of a group differ from those of all other rows.
+_TESTED = "differs", "accuracy_differs"
+OF_POOLED = {
+    "title": "Rate",
+    "n": "Rows",
+    "n_people": "People",
+    "value": "Raw rate",
+    "pooled": "Pooled rate",
+    "interval": "Interval",
 }
 OF_RATIOS = {
     "n": "Rows",
@@ -99,10 +110,19 @@ def sections(summary: Summary) -> Iterator[Section]:
             yield 2, title, [*lines, *_bullets(map(plain, words))]
             if result["groups"]:
                 rows = [
-                    {**row, "interval": _ends(row), "differs": _differs(row)}
+                    {**row, "interval": _ends(row)}
+                    | {name: _differs(row.get(name)) for name in _TESTED}
                     for row in result["groups"]
                 ]
                 yield 3, f"Groups: {title}", _table_of_groups(rows, OF_GROUPS)
+            if result.get("pooled"):
+                rows = [
+                    {**row, "interval": _ends(row, "pooled_")}
+                    for row in result["pooled"]["rows"]
+                ]
+                lines = [plain(result["pooled"]["sentence"]), ""]
+                lines += _table_of_groups(rows, OF_POOLED)
+                yield 3, f"Pooled rates: {title}", lines
             for table in result.get("impact_ratios") or ():
                 lines = [plain(table["sentence"]), ""]
                 lines += _table_of_groups(table["rows"], OF_RATIOS)
@@ -177,18 +197,18 @@ def _bullets(texts: Iterable[str]) -> list[str]:
     return [f"- {text}" for text in texts]
 
 
-def _ends(row: Summary) -> str | None:
-    """Write the interval of a row, if it has one."""
-    if row.get("lower") is None:
+def _ends(row: Summary, of: str = "") -> str | None:
+    """Write the interval of a row, if it has one, or that of one of its numbers."""
+    if row.get(f"{of}lower") is None:
         return None
-    return interval(row["lower"], row["upper"])
+    return interval(row[f"{of}lower"], row[f"{of}upper"])
 
 
-def _differs(row: Summary) -> str | None:
-    """Write whether the selection rate of a group differs, where it is tested."""
-    if row.get("differs") is None:
+def _differs(found: bool | None) -> str | None:
+    """Write whether a rate of a group differs, where it is tested."""
+    if found is None:
         return None
-    return "yes" if row["differs"] else "no evidence"
+    return "yes" if found else "no evidence"
 
 
 def _metrics(rows: list[Summary], headings: Mapping[str, str]) -> list[str]:

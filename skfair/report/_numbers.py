@@ -32,7 +32,11 @@ from skfair._utils._progress import Progress
 from skfair._utils._text import label_text, nan_to_none
 from skfair.groups import keep_labels
 from skfair.metrics import PermutationTestResult
-from skfair.metrics._confidence_interval import join, lower_bound, upper_bound
+from skfair.metrics._confidence_interval import (
+    join_comparisons,
+    lower_bound,
+    upper_bound,
+)
 from skfair.metrics._metric import Metric, MetricOfPairs
 from skfair.metrics._pairs import MAX_PAIRWISE, Located
 from skfair.metrics._permutation import permutation_tests, permuted_sample
@@ -52,6 +56,7 @@ from skfair.model_selection._model_comparison import (
     changes_by_a_row,
     gap_interval,
     loss_moments,
+    rate_gap_interval,
     worst_loss,
 )
 from skfair.report._inputs import LEVEL, Audit, ReportModel, large_groups
@@ -81,6 +86,8 @@ NOTHING: NamedNumbers = {
 _KNOWN_AFTER = 3.0
 #: Figures of a model by name, each with the influence of each row.
 _Figures = dict[str, tuple[float, Floats]]
+#: Values of a model and of the first, and groups and weights, of the same rows.
+_Paired = tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]
 #: Figures of a model, and their changes by another row.
 _Compared = tuple[_Figures, dict[str, Floats]]
 
@@ -174,36 +181,59 @@ def gaps_beside_first(
 ) -> dict[str, tuple[float, float]]:
     """Return intervals of gaps minus the first model's, by metric.
 
-    Rows are paired; counted ones, and those of people with several, cannot be. Where
-    groups are small, the intervals of the two gaps tell more: each end is the better of
-    both, at half the error each.
+    Rows are paired; counted ones, and those of people with several, cannot be.
     """
     audit = sample.audit
     if sample.model is first.model or not audit.pairs_models:
         return {}
-    tail = (1 - audit.options.confidence_level) / 2
-    keys = [key for key in keys if MEASURES[key].bounded]
-    own, others = (dict(compare_metrics(side, keys)) for side in (sample, first))
     intervals = {}
-    for key in keys:
-        ends = [
-            bound(by_key[key], tail / 4)
-            for by_key in (own, others)
-            for bound in (lower_bound, upper_bound)
-        ]
-        parts = [*_paired_intervals(sample, first, key)] or [(-math.inf, math.inf)]
-        # The largest of several gaps changes by no more than one of them.
-        low, high = min(low for low, _ in parts), max(high for _, high in parts)
-        intervals[key] = max(low, ends[0] - ends[3]), min(high, ends[1] - ends[2])
+    for key in (key for key in keys if MEASURES[key].bounded):
+        compared = [*_paired_values(sample, first, key)]
+        if compared and key != "mcdp" and sample.comparison == "pairwise":
+            sizes = [len(codes) for _, _, codes, _ in compared]
+            strata = np.repeat(np.arange(len(sizes)), sizes)
+            columns = [np.concatenate(parts) for parts in zip(*compared, strict=True)]
+            own, other, codes, weights = columns
+            level = audit.options.confidence_level
+            intervals[key] = rate_gap_interval(
+                own, other, codes, weights, level, strata
+            )
+        else:
+            intervals[key] = _bound_change(sample, first, key, compared)
     return intervals
 
 
-def _paired_intervals(
-    sample: ReportSample, first: ReportSample, key: str
-) -> Iterator[tuple[float, float]]:
-    """Return the intervals of `compare_models`, by true label for errors.
+def _bound_change(
+    sample: ReportSample,
+    first: ReportSample,
+    key: str,
+    compared: Sequence[_Paired],
+) -> tuple[float, float]:
+    """Bound the change of a gap, the place of which is found on a part of the rows.
 
-    They hold at once. The gap of decisions, 0 or 1, is the difference of rates.
+    Where groups are small, the intervals of the two gaps tell more: each end is the
+    better of both, at half the error each.
+    """
+    options = sample.audit.options
+    tail = (1 - options.confidence_level) / 2
+    both = (dict(compare_metrics(side, [key]))[key] for side in (sample, first))
+    ends = [
+        bound(gap, tail / 4) for gap in both for bound in (lower_bound, upper_bound)
+    ]
+    parts = [gap_interval(*each, 1 - tail, sample.comparison) for each in compared]
+    # The largest of several gaps changes by no more than one of them, for which alone
+    # an end has to hold.
+    low = min((low for low, _ in parts), default=-math.inf)
+    high = max((high for _, high in parts), default=math.inf)
+    return max(low, ends[0] - ends[3]), min(high, ends[1] - ends[2])
+
+
+def _paired_values(
+    sample: ReportSample, first: ReportSample, key: str
+) -> Iterator[_Paired]:
+    """Yield the values of both models, and groups and weights, by label for errors.
+
+    They are scores, or decisions, 0 or 1, whose gap is the difference of rates.
     """
     audit, labels = sample.audit, list[int | None]([None])
     own: NDArray[Any] = sample.model.y_pred
@@ -216,7 +246,6 @@ def _paired_intervals(
         labels = [0, 1]
     elif key != "demographic_parity_difference":
         return
-    level = 1 - (1 - audit.options.confidence_level) / 2 / len(labels)
     for label in labels:
         codes = sample.groups.codes
         if label is not None:
@@ -226,8 +255,7 @@ def _paired_intervals(
         rows = np.flatnonzero(codes >= 0)
         if len(np.unique(codes[rows])) > 1:
             weights = audit.entry_weights[rows].astype(float)
-            arguments = codes[rows], weights, level, sample.comparison
-            yield gap_interval(own[rows], other[rows], *arguments)
+            yield own[rows], other[rows], codes[rows], weights
 
 
 def has_pair_intervals(sample: ReportSample, key: str) -> bool:
@@ -476,7 +504,7 @@ def _compare(sample: ReportSample, key: str, metric: Metric) -> Comparisons:
     if MEASURES[key].question != "errors":
         return metric.compare(observed, "band")
     parts = [metric.compare(part, "band") for part in _split_by_label(observed)]
-    return join(parts, None) if parts else UNDEFINED
+    return join_comparisons(parts, None) if parts else UNDEFINED
 
 
 def _observe(sample: ReportSample, key: str, metric: Metric) -> Observed:
@@ -542,7 +570,7 @@ def _combine(
     if not of_parts:
         return dict.fromkeys(("value", "stratum", "mean", "lower", "upper"))
     tail = (1 - sample.audit.options.confidence_level) / 2
-    compared = join([comparisons for _, comparisons in of_parts], None)
+    compared = join_comparisons([comparisons for _, comparisons in of_parts], None)
     values = np.array([comparisons.value for _, comparisons in of_parts])
     totals = [part.audit.entry_weights.sum() for (_, part), _ in of_parts]
     weights = np.array(totals, float)
@@ -678,9 +706,9 @@ def _performance_of_numbers(
     for name, each in values.items():
         mean, half = float(np.average(each, weights=weights)), math.nan
         if size > 1:
-            level = (1 + audit.options.confidence_level) / 2
+            probability = (1 + audit.options.confidence_level) / 2
             variance = np.average((each - mean) ** 2, weights=weights) / (size - 1)
-            half = float(stdtrit(size - 1, level) * np.sqrt(variance))
+            half = float(stdtrit(size - 1, probability) * np.sqrt(variance))
         ends = {"lower": nan_to_none(mean - half), "upper": nan_to_none(mean + half)}
         numbers |= {name: mean, **{f"{name}_{end}": x for end, x in ends.items()}}
     if true is not None:
@@ -798,7 +826,7 @@ def _subtract_first(
     `compare_models`, for models may differ in more rows than these.
     """
     differences: dict[str, NamedNumbers] = {}
-    level, squares = (1 + audit.options.confidence_level) / 2, audit.entry_squares
+    probability, squares = (1 + audit.options.confidence_level) / 2, audit.entry_squares
     cubes = squares**2 / np.maximum(audit.entry_weights, np.finfo(float).tiny)
     for name in (name for name in own[0] if name in first[0]):
         (value, moved), (other, moved_first) = own[0][name], first[0][name]
@@ -807,8 +835,8 @@ def _subtract_first(
         third = float(cubes @ difference**3)
         both = own[1][name], first[1][name]
         fall, rise = float(worst_loss(*both)), float(worst_loss(*both[::-1]))
-        low = -loss_moments(value, variance, -third, fall).upper_bound(level)
-        high = loss_moments(-value, variance, third, rise).upper_bound(level)
+        low = -loss_moments(value, variance, -third, fall).upper_bound(probability)
+        high = loss_moments(-value, variance, third, rise).upper_bound(probability)
         differences[name] = {"value": value, "lower": float(low), "upper": float(high)}
     return differences or None
 

@@ -259,6 +259,15 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "Statistically significant, each beside everyone: {groups}.",
         "Statistically significant, each beside everyone: “7” and “11”.",
     ),
+    "error rates differ": (
+        "Of {of} groups, {n} {verb} in error rate from all other rows: {groups}.",
+        "Of 150 groups, 1 differs in error rate from all other rows: “s007” (48.3%, "
+        "others 21.1%).",
+    ),
+    "no error rate differs": (
+        "Of {of} groups, none is found to differ in error rate from all other rows.",
+        "Of 150 groups, none is found to differ in error rate from all other rows.",
+    ),
     "further apart": (
         "{pair} are further apart{cell}, by {gap}, but chance alone gives them larger "
         "gaps.",
@@ -299,6 +308,10 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "groupings differ as much.",
         "The evidence is weak: the interval is above 0, but 7.0% of random groupings "
         "differ as much.",
+    ),
+    "sign of the error rates": (
+        "groups differ in error rate",
+        "groups differ in error rate",
     ),
     "missing differs most": (
         "{pair} differ by {gap}. The largest difference is that of people whose group "
@@ -514,11 +527,11 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "that decides.",
     ),
     "differs from the rest": (
-        "“Differs from the rest” is an exact test of the selection rate of each group "
-        "against all other rows: of the groups said to differ, at most 5% are expected "
+        "“Differs from the rest” is an exact test of a rate of each group against that "
+        "of all other rows: of the groups said to differ, at most 5% are expected "
         "to be false findings.",
-        "“Differs from the rest” is an exact test of the selection rate of each group "
-        "against all other rows: of the groups said to differ, at most 5% are expected "
+        "“Differs from the rest” is an exact test of a rate of each group against that "
+        "of all other rows: of the groups said to differ, at most 5% are expected "
         "to be false findings.",
     ),
     "no tests": (
@@ -571,7 +584,7 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "The interval holds for any such metric, and is loose.",
         "The interval holds for any such metric, and is loose.",
     ),
-    # Tables of impact ratios and of strata.
+    # Tables of impact ratios, of pooled rates and of strata.
     "same rates": (
         "All groups have the same {what}, {rate}.",
         "All groups have the same selection rate, 40.0%.",
@@ -594,6 +607,18 @@ SENTENCES: dict[str, tuple[str, str]] = {
     "unknown": (
         "{rows} of unknown group have no part in it.",
         "7 rows of unknown group have no part in it.",
+    ),
+    "pooled": (
+        "A pooled rate borrows from the margins: from all groups with the same "
+        "{columns}, the more the fewer rows its own group has. The {level:g}% "
+        "intervals are meant to hold for {level:g}% of the groups, not for each one; "
+        "95% intervals held for 93.5% of the groups of 20 to 100 rows in ten tables. "
+        "Metrics and tests are those of raw rates.",
+        "A pooled rate borrows from the margins: from all groups with the same sex or "
+        "race, the more the fewer rows its own group has. The 95% intervals are meant "
+        "to hold for 95% of the groups, not for each one; 95% intervals held for 93.5% "
+        "of the groups of 20 to 100 rows in ten tables. Metrics and tests are those of "
+        "raw rates.",
     ),
     "strata": (
         "Groups are compared within each {names}, of which there are {n}, with {rows}.",

@@ -14,14 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 import skfair
+from skfair._rows import Rows
 from skfair._utils._arrays import shares_of_sums
 from skfair._utils._text import label_text, nan_to_none, visible_text
-from skfair.groups import CROSS, rows_by_code
+from skfair.groups import CROSS, n_columns_of, rows_by_code
 from skfair.metrics._cvar_fairness_report import tabulate_groups
 from skfair.metrics._impact_ratios import are_selected, tabulate_ratios
+from skfair.metrics._inputs import Rate, outcomes_of_rate
 from skfair.metrics._many_groups import find_gaps
 from skfair.metrics._pairs import Located
-from skfair.report._inputs import Audit, ReportModel
+from skfair.metrics._pooling import pool_groups
+from skfair.report._inputs import LEVEL, Audit, ReportModel
 from skfair.report._metrics import (
     ALPHA,
     MEASURES,
@@ -234,6 +237,7 @@ def _summary_of_attribute(
         "groups": groups,
         "impact_ratios": _impact_ratios(sample) if options.impact_ratios else None,
         "smallest_ratio": _smallest_ratio(sample) if asks_ratio else None,
+        "pooled": _pooled(sample) if options.intersection else None,
         "strata": _strata(sample, located),
         "cdf": _cdf(sample, located.get("mcdp")),
     }
@@ -346,6 +350,10 @@ def _groups(sample: ReportSample) -> list[dict[str, Any]]:
         | performance(audit, model, rows)
         for label, rows in zip(labels, parts, strict=True)
     ]
+    many = sample.comparison == "pooled"
+    if many and model.decides and audit.y_true is not None:
+        for group, beside in zip(groups, _accuracies(sample), strict=True):
+            group |= beside
     if not audit.binary:
         return groups
     if audit.y_true is not None:
@@ -355,7 +363,7 @@ def _groups(sample: ReportSample) -> list[dict[str, Any]]:
         return groups
     for group, selection in zip(groups, _selections(sample), strict=True):
         group |= selection
-    if sample.comparison == "pooled":
+    if many:
         groups.sort(key=lambda group: -abs(group["difference"]))
     return groups
 
@@ -375,16 +383,8 @@ def _rates(sample: ReportSample) -> Iterator[NamedNumbers]:
 
 def _selections(sample: ReportSample) -> list[dict[str, Any]]:
     """Compute the selection rate of each group, and whether it differs."""
-    options = sample.audit.options
-    positions = tuple(range(sample.statistic("decisions").n_groups))
     decisions = sample.statistic("decisions")
-    groups = replace(decisions.groups, labels=positions, names=())
-    selected = decisions.replace_groups(groups)
-    gaps = find_gaps(selected, "uniform")
-    table = tabulate_groups(gaps, ALPHA, True, options.confidence_level).sort_index()
-    independent = sample.audit.rows.weight is None and sample.audit.rows.cluster is None
-    is_tested = independent and sample.comparable
-    average = float(selected.means.mean())
+    average = float(decisions.means.mean())
     return [
         {
             "selection_rate": row.rate,
@@ -392,10 +392,38 @@ def _selections(sample: ReportSample) -> list[dict[str, Any]]:
             "upper": row.upper,
             "difference": row.rate - average,
             "tail_share": row.tail_share,
-            "differs": bool(row.adjusted_pvalue <= 0.05) if is_tested else None,
+            "differs": differs,
         }
-        for row in table.itertuples()
+        for row, differs in _beside_others(sample, decisions)
     ]
+
+
+def _accuracies(sample: ReportSample) -> list[dict[str, Any]]:
+    """Compare the accuracy of each group with that of all other rows."""
+    right = sample.audit.y_true == sample.model.y_pred
+    statistic = count_outcomes(sample.audit, right, sample.groups)
+    return [
+        {"accuracy_of_others": row.rate_of_others, "accuracy_differs": differs}
+        for row, differs in _beside_others(sample, statistic)
+    ]
+
+
+def _beside_others(
+    sample: ReportSample, statistic: Rows
+) -> Iterator[tuple[Any, bool | None]]:
+    """Yield the row of each group in the table of many, and whether its rate differs.
+
+    Of rows that have weights, or are those of fewer people, this is not tested.
+    """
+    positions = tuple(range(statistic.n_groups))
+    groups = replace(statistic.groups, labels=positions, names=())
+    gaps = find_gaps(statistic.replace_groups(groups), "uniform")
+    confidence_level = sample.audit.options.confidence_level
+    table = tabulate_groups(gaps, ALPHA, True, confidence_level).sort_index()
+    independent = sample.audit.rows.weight is None and sample.audit.rows.cluster is None
+    is_tested = independent and sample.comparable
+    for row in table.itertuples():
+        yield row, bool(row.adjusted_pvalue <= LEVEL) if is_tested else None
 
 
 def _impact_ratios(sample: ReportSample) -> list[dict[str, Any]]:
@@ -437,6 +465,36 @@ def _smallest_ratio(sample: ReportSample) -> Summary | None:
     low = min(compared, key=lambda row: row["impact_ratio"])
     high = next(row for row in compared if row["status"] == "highest")
     return {"kind": table["kind"], "low": low, "high": high}
+
+
+def _pooled(sample: ReportSample) -> Summary | None:
+    """Return raw and pooled rates of the groups of an intersection.
+
+    Groups that are too small to be compared are among them.
+    """
+    audit, predicted, every = sample.audit, sample.model.y_pred, sample.every
+    if n_columns_of(every.labels) < 2 or not sample.model.decides:
+        return None
+    rates: list[Rate] = ["selection_rate"] if audit.binary else []
+    if audit.y_true is not None:
+        of_label: list[Rate] = ["true_positive_rate", "false_positive_rate"]
+        rates += [*(of_label if audit.binary else []), "accuracy"]
+    rows: list[Summary] = []
+    for rate in rates:
+        outcomes, mask = outcomes_of_rate(audit.y_true, predicted, rate, 1)
+        counting = True if mask is None else mask
+        groups = replace(every, codes=np.where(counting, every.codes, -1))
+        statistic = count_outcomes(audit, outcomes, groups)
+        pooled = pool_groups(statistic, audit.options.confidence_level)
+        for i, label in enumerate(every.labels):
+            numbers = statistic.means[i], *pooled[:, i]
+            names = "value", "pooled", "pooled_lower", "pooled_upper"
+            rows.append(
+                {"rate": rate, "label": label_text(label)}
+                | _size(audit, groups.codes == i)
+                | dict(zip(names, map(nan_to_none, numbers), strict=True))
+            )
+    return {"columns": [*map(visible_text, every.names)], "rows": rows}
 
 
 def _plain(value: Any) -> Any:

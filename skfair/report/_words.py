@@ -40,6 +40,13 @@ Summary = dict[str, Any]
 
 #: States of a question, from what is most certain on.
 STATES = "significant", "weak evidence", "no evidence", "not tested", "not computable"
+#: Rates of groups, as tables call them.
+RATES = {
+    "selection_rate": "Selected",
+    "true_positive_rate": "Selected of the truly positive",
+    "false_positive_rate": "Selected of the others",
+    "accuracy": "Accuracy",
+}
 #: Rates of groups smaller than this are uncertain by ten points and more.
 _SMALL = 100
 #: No more pairs of groups are named in a sentence: those of five groups.
@@ -110,6 +117,11 @@ def _put_result(summary: Summary, attribute: Summary, result: Summary) -> None:
     for table in result["impact_ratios"] or ():
         arguments = table["kind"], table["rows"], settings["confidence_level"]
         table["sentence"] = " ".join(describe_ratios(*arguments))
+    if (table := result["pooled"]) is not None:
+        for row in table["rows"]:
+            row["title"] = RATES[row["rate"]]
+        columns, level = " or ".join(table["columns"]), settings["confidence_level"]
+        table["sentence"] = say("pooled", columns=columns, level=100 * level)
     if (table := result["strata"]) is not None:
         for row in table["rows"]:
             row |= {"title": titles[row["key"]], "tested": ""}
@@ -198,6 +210,9 @@ def _signs(measure: Summary, result: Summary) -> list[str]:
     differing = [quote(g["label"]) for g in groups if g.get("differs")]
     if measure["question"] == "decisions" and differing:
         signs.append(say("sign of the groups", groups=listed(differing)))
+    wrong = any(group.get("accuracy_differs") for group in groups)
+    if measure["question"] == "errors" and wrong:
+        signs.append(say("sign of the error rates"))
     return signs
 
 
@@ -484,7 +499,27 @@ def _point(
         texts.append(say("signs", signs="; ".join(_signs(measure, result))))
     if state == "significant" and measure["n_groups"] > 2 and measure["pairs"]:
         texts.append(_count_pairs(attribute, measure))
+    if measure["question"] == "errors":
+        texts += _name_error_rates(result)
     return named | {"text": " ".join(texts)}
+
+
+def _name_error_rates(result: Summary) -> Iterator[str]:
+    """Name the groups whose error rate differs from all others', where it is tested."""
+    groups = [g for g in result["groups"] if g.get("accuracy_differs") is not None]
+    found = [group for group in groups if group["accuracy_differs"]]
+    found.sort(key=lambda group: group["accuracy"])
+    named = [
+        f"{quote(group['label'])} ({percent(1 - group['accuracy'])}, others "
+        f"{percent(1 - group['accuracy_of_others'])})"
+        for group in found
+    ]
+    if named:
+        verb, names = "differs" if len(named) == 1 else "differ", listed(named, 12)
+        values = {"of": len(groups), "n": len(named), "verb": verb, "groups": names}
+        yield say("error rates differ", **values)
+    elif groups:
+        yield say("no error rate differs", of=len(groups))
 
 
 def _name_furthest(
@@ -676,7 +711,8 @@ def methods(summary: Summary) -> Iterator[str]:
         yield say("permutations", units=units, n=whole(n))
     results = [result for named in summary["attributes"] for result in named["results"]]
     groups = [group for result in results for group in result["groups"]]
-    if any(group.get("differs") is not None for group in groups):
+    tested = "differs", "accuracy_differs"
+    if any(group.get(name) is not None for group in groups for name in tested):
         yield say("differs from the rest")
 
 
@@ -688,8 +724,11 @@ def advice(summary: Summary) -> Iterator[tuple[str, str]]:
         code = f'encode_groups(..., rare="merge", min_group_size={_SMALL})'
         yield "Join small groups", code
         yield "The same on the command line", f"--rare merge --min-group-size {_SMALL}"
-    if len(names) > 2 and CROSS.join(names[:-1]) != names[-1]:
+    crossed = CROSS.join(names[:-1]) == names[-1]
+    if len(names) > 2 and not crossed:
         yield "Compare groups of several attributes together", "intersection=True"
+    elif small and crossed and _may_be_pooled(summary["settings"]):
+        yield "Pool the rates of small groups of both attributes", "intersection=True"
     untested = [
         measure
         for attribute in summary["attributes"]
@@ -701,6 +740,11 @@ def advice(summary: Summary) -> Iterator[tuple[str, str]]:
         yield "Test the differences", "n_permutations=199"
     elif untested and summary["settings"]["metrics"] is None:
         yield "Test all metrics", 'metrics="all"'
+
+
+def _may_be_pooled(settings: Summary) -> bool:
+    """Return whether there are rates to pool, which nobody asked for."""
+    return settings["decides"] and settings["intersection"] is None
 
 
 def _describe_left_out(summary: Summary) -> Iterator[str]:

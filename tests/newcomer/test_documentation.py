@@ -221,8 +221,10 @@ def test_all_blocks_are_found():
 
 
 def words(page: Path) -> int:
-    """Number of words of a page, its code and its tables among them."""
-    return len(page.read_text(encoding="utf-8").split())
+    """Number of words of a page, its code and tables among them, but computed ones."""
+    text = page.read_text(encoding="utf-8")
+    computed = re.compile(r"<!-- table of (\w+) -->.*<!-- end of \1 -->", re.DOTALL)
+    return len(computed.sub("", text).split())
 
 
 @pytest.mark.parametrize("page", SHORT, ids=name)
@@ -239,7 +241,7 @@ def test_the_documentation_is_no_book():
     assert sum(map(words, DOCS)) <= 30_000
     assert sum(words(page) for page in DOCS if page not in DEEP) <= 23_900
     assert len(list(ROOT.glob("docs/evidence/*.md"))) <= 9
-    assert words(ROOT / "docs" / "design.md") <= 700
+    assert words(ROOT / "docs" / "design.md") <= 800
     readme = ROOT / "README.md"
     assert words(readme) <= 900
     assert len(re.findall(r"\]\(", readme.read_text(encoding="utf-8"))) <= 20

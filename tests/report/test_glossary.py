@@ -30,6 +30,7 @@ TERMS = {
     r"[Ii]mpact ratio|[Ss]coring rate|\bmedian\b": "ratio",
     r"(?<![Ee]qualized )\bodds\b|[Bb]ounds by": "odds",
     r"\branks?\b": "rank",
+    r"[Pp]ooled rate|\bmargins?\b": "pooled",
     r"\bseed\b": "seed",
     r"[Bb]ootstrap|\bresampl|\bWilson\b": "resample",
     r"\bMCDP\(0\)": "metric-mcdp",
@@ -132,6 +133,7 @@ def adult_like(make_report):
         score,
         sensitive_features=people,
         impact_ratios=True,
+        intersection=True,
         metrics=[*metrics, "equalized_odds_difference"],
     )
 

@@ -120,6 +120,8 @@ def check_state(measure, state, groups):
         return
     differing = [group["label"] for group in groups if group.get("differs")]
     of_groups = measure["question"] == "decisions" and differing
+    if measure["question"] == "errors":
+        of_groups = any(group.get("accuracy_differs") for group in groups)
     lower = (measure["decided"] or measure)["lower"]
     if state == "significant":
         assert measure["pvalue"] <= 0.05

@@ -224,6 +224,8 @@ AFTER_POINTS = (
     "pair differs",
     "pairs counted",
     "groups counted",
+    "error rates differ",
+    "no error rate differs",
 )
 ANSWERS = "significant", "weak evidence", "no evidence", "not tested", "not computable"
 
@@ -280,11 +282,33 @@ def check_point(point, cell, rows):
         assert float(found.group(2)) == pytest.approx(low, abs=0.051)
         assert float(found.group(3)) == pytest.approx(high, abs=0.051)
     check_rest(rest[found.end() :], AFTER_POINTS)
+    if point["question"] == "errors":
+        check_error_rates(rest, rows)
     if point["state"] == "no evidence":
         assert measure["pvalue"] > 0.05
         assert low <= 0
     if point["state"] == "significant":
         assert measure["pvalue"] <= 0.05
+
+
+def check_error_rates(text, rows):
+    """Check which groups are said to differ in error rate, and their rates."""
+    y_true, _, predicted, groups = rows
+    n_groups, wrong = len(set(groups)), y_true != predicted
+    none = "none is found to differ in error rate"
+    last = text[text.rfind("Of ") :]
+    said = re.fullmatch(PATTERNS["error rates differ"], last)
+    assert (n_groups > 10) == (said is not None or none in text)
+    if said is None:
+        return
+    assert int(said["of"]) == n_groups
+    rates = re.findall(r"“(\w+)” \(([\d.]+)%, others ([\d.]+)%\)", said["groups"])
+    assert len(rates) == int(said["n"])
+    for group, rate, others in rates:
+        own = groups == group
+        for share, part in ((rate, own), (others, ~own)):
+            expected = 100 * wrong[part].mean()
+            assert float(share) == pytest.approx(expected, abs=0.051)
 
 
 @pytest.mark.promise("Every sentence of a report is true by the rows")

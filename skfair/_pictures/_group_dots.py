@@ -244,7 +244,7 @@ def _group_names(table: pd.DataFrame) -> list[str]:
 
 
 def rows_height(table: pd.DataFrame, row_height: float) -> float:
-    """Return the height of axes whose rows, with one line of a name, have a height."""
+    """Return the height of axes with a row for each group, higher for long names."""
     if len(table) > _MAX_NAMED:
         return _HEIGHT
     lines = max(name.count("\n") + 1 for name in _group_names(table))

@@ -12,7 +12,7 @@ import pandas as pd
 from skfair._cli._columns import place_of, text_of
 from skfair._cli._faults import Faults
 from skfair._utils._text import all_digits, counted, listed
-from skfair.groups import MISSING_WORDS, look_of, sort_labels, suggest_edges
+from skfair.groups import MISSING_WORDS, normalize_label, sort_labels, suggest_edges
 from skfair.report._repeats import columns_of_people, tell_people
 
 #: Words for missing values among labels.
@@ -402,7 +402,7 @@ def _look_alikes(counts: pd.Series[int]) -> str | None:
     """
     if len(counts) > _MANY_GROUPS:
         return None
-    looks = {label: str(look_of(label)).casefold() for label in counts.index}
+    looks = {label: str(normalize_label(label)).casefold() for label in counts.index}
     words = {look for look in looks.values() if not re.search(r"\d", look)}
     for short in {word for word in words if len(word) == 1 and word.isalpha()}:
         longer = {word for word in words if word[0] == short} - {short}

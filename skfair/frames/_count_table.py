@@ -94,9 +94,14 @@ def count_table(
     MetricBounds(lower=1, upper=1)
     """
     n_bins = None if n_bins is None else check_n_bins(n_bins)
-    named = {"y_pred": y_pred} | ({} if y_true is None else {"y_true": y_true})
-    columns = sensitive_features, sample_weight, control_features
-    rows = open_table(frame, *columns, **named)
+    columns = {"y_pred": y_pred} | ({} if y_true is None else {"y_true": y_true})
+    rows = open_table(
+        frame,
+        sensitive_features,
+        sample_weight=sample_weight,
+        control_features=control_features,
+        **columns,
+    )
     dtype = rows.collect_schema()[y_pred]
     if n_bins is not None:
         check_numeric_column(rows, "y_pred", y_pred, dtype)
@@ -116,11 +121,11 @@ def count_table(
     cells = Rows(
         counted.groups,
         counted.strata,
-        None if y_true is None else counted.classes[0],
-        scores if has_scores else counted.classes[-1],
-        None if sample_weight is None else counted.weights,
-        counted.rows,
-        None if sample_weight is None else counted.squares,
+        y_true=None if y_true is None else counted.classes[0],
+        y_pred=scores if has_scores else counted.classes[-1],
+        weight=None if sample_weight is None else counted.weights,
+        n=counted.counts,
+        squares=None if sample_weight is None else counted.squares,
         low=None if n_bins is None else counted.lows,
         high=None if n_bins is None else counted.highs,
         n_bins=n_bins or 0,

@@ -31,6 +31,7 @@ from skfair.groups import (
     decode_dictionary,
     encode_column,
     is_dictionary,
+    refuse_weightless,
 )
 from skfair.statistics._cells import (
     encode_attributes,
@@ -61,7 +62,7 @@ class Table:
     """A table, and the names of its columns by their use.
 
     Scores of the scale "rank" may be any finite numbers, and are not counted in bins.
-    `narrow_ends` makes bins narrower towards 0 and 1, where scores may be crowded.
+    With `narrow_ends` bins are narrower towards 0 and 1, where scores may be crowded.
     """
 
     frame: Any  # of narwhals, lazy or not
@@ -78,16 +79,16 @@ class Table:
 class RowCounts:
     """Numbers of rows of a table by group, stratum, classes, and bin or score.
 
-    `groups` are intersections of the `attributes`; `strata` may be None. `keys` holds
-    bins, or scores if `n_bins` is None. Without scores, `keys`, `lows` and `highs` have
-    no meaning.
+    `groups` are intersections of the `attributes`, `counts` the rows of each cell.
+    `keys` holds bins, or scores if `n_bins` is None. Without scores, `keys`, `lows` and
+    `highs` have no meaning.
     """
 
     groups: Groups
     attributes: list[Groups]
     classes: list[NDArray[Any]]
     keys: Floats
-    rows: Integers
+    counts: Integers
     weights: NDArray[Any]
     squares: NDArray[Any]
     lows: Floats
@@ -265,41 +266,38 @@ def _check_cells(
         for name in _NUMBERS
         if name in cells.columns
     }
-    keys, rows = columns["key"], columns["n_rows"]
+    keys, n_rows = columns["key"], columns["n_rows"]
     faults = columns.pop("fault", keys)
     _check_keys(columns, faults, table)
-    attributes = _encode_groups(cells, "group", table.sensitive, rows)
+    attributes = _encode_groups(cells, "group", table.sensitive, n_rows)
     groups, strata = join_attributes(attributes), None
     if table.control:
-        strata = join_attributes(_encode_groups(cells, "stratum", table.control, rows))
-    whole_rows = rows.astype(np.int64)
-    some: Any = slice(None)
+        columns_of_strata = _encode_groups(cells, "stratum", table.control, n_rows)
+        strata = join_attributes(columns_of_strata)
+    counts = n_rows.astype(np.int64)
+    counting: Any = slice(None)
     if table.weight is not None:
-        some = faults != _WEIGHTLESS
-        lost = (groups.sizes() > 0) & (groups[some].sizes() == 0)
-        if lost.any():
-            empty = [groups.labels[i] for i in np.flatnonzero(lost)]
-            raise ValueError(
-                f"sample_weight is zero for every row of the groups {empty}, expected "
-                "a positive weight in each group."
-            )
+        counting = faults != _WEIGHTLESS
+        labels, sizes = groups.labels, groups.sizes()
+        refuse_weightless(labels, sizes, groups[counting].sizes())
 
     def clip(values: Floats, largest: float) -> Floats:
         """Undo rounding, and turn -0.0 into 0.0."""
         return (values if table.scale == "rank" else np.clip(values, 0, largest)) + 0.0
 
+    classes = [_read_labels(cells, table, i, n_rows) for i in range(len(table.classes))]
     return RowCounts(
-        groups[some],
-        [attribute[some] for attribute in attributes],
-        [_read_labels(cells, table, i, rows)[some] for i in range(len(table.classes))],
-        clip(keys[some], 1 if n_bins is None else n_bins - 1),
-        whole_rows[some],
-        whole_if_exact(columns.get("weight", whole_rows)[some]),
-        whole_if_exact(columns.get("weight_squared", whole_rows)[some]),
-        clip(columns.get("low", keys)[some], 1),
-        clip(columns.get("high", keys)[some], 1),
-        None if strata is None else strata[some],
-        n_bins,
+        groups=groups[counting],
+        attributes=[attribute[counting] for attribute in attributes],
+        classes=[labels[counting] for labels in classes],
+        keys=clip(keys[counting], 1 if n_bins is None else n_bins - 1),
+        counts=counts[counting],
+        weights=whole_if_exact(columns.get("weight", counts)[counting]),
+        squares=whole_if_exact(columns.get("weight_squared", counts)[counting]),
+        lows=clip(columns.get("low", keys)[counting], 1),
+        highs=clip(columns.get("high", keys)[counting], 1),
+        strata=None if strata is None else strata[counting],
+        n_bins=n_bins,
     )
 
 
@@ -310,35 +308,35 @@ def _check_keys(columns: dict[str, Floats], keys: Floats, table: Table) -> None:
     for fault, text in _FAULTS.items():
         at = keys == fault
         if at.any():
-            rows = int(columns["n_rows"][at].sum())
+            n_rows = int(columns["n_rows"][at].sum())
             scores: dict[str, Any] = {"allowed": allowed}
             if "low" in columns:
                 scores["low"] = columns["low"][at].min()
                 scores["high"] = columns["high"][at].max()
             names = {"score": table.score, "weight": table.weight}
-            faults.append(text.format(n=f"{rows:,}", **names, **scores))
+            faults.append(text.format(n=f"{n_rows:,}", **names, **scores))
     if faults:
         raise ValueError(f"frame has rows that cannot be counted: {'; '.join(faults)}.")
 
 
 def _encode_groups(
-    cells: nw.DataFrame[Any], what: str, names: Sequence[str], rows: NDArray[Any]
+    cells: nw.DataFrame[Any], what: str, names: Sequence[str], n_rows: NDArray[Any]
 ) -> list[Groups]:
     """Encode groups or strata of aggregated rows, under the names of the columns."""
     columns = [cells[f"{what}_{i}"].to_native() for i in range(len(names))]
     argument = "sensitive_features" if what == "group" else "control_features"
-    return encode_attributes(columns, names, rows, argument)
+    return encode_attributes(columns, names, n_rows, argument)
 
 
 def _read_labels(
-    cells: nw.DataFrame[Any], table: Table, position: int, rows: Floats
+    cells: nw.DataFrame[Any], table: Table, position: int, n_rows: Floats
 ) -> NDArray[Any]:
     """Read true or predicted labels of aggregated rows."""
     labels, name = cells[f"class_{position}"], table.classes[position]
     codes, classes = encode_column(labels.to_native(), "drop", None, name)
     if (codes < 0).any():
         raise ValueError(
-            f"{name!r} has {int(rows[codes < 0].sum()):,} missing "
+            f"{name!r} has {int(n_rows[codes < 0].sum()):,} missing "
             "labels, expected none."
         )
     return label_array_of(classes)[codes]

@@ -209,7 +209,7 @@ class UserMetric(Metric):
 
     def collect(self, rows: Rows) -> Rows:
         """Return a row for each of the people."""
-        return rows.singly()
+        return rows.split_into_people()
 
     def why_undefined(self, statistic: Rows) -> tuple[str, str]:
         """Say why groups cannot be compared: an expected group is too small."""
@@ -262,7 +262,7 @@ class UserMetric(Metric):
         self, groups_as_given: Any, rows: Rows, error: Exception | None
     ) -> None:
         """Raise where the function has a value for the groups as they are given."""
-        single = rows.singly()
+        single = rows.split_into_people()
         if rows.n is not None:
             people = np.repeat(np.arange(len(rows)), rows.n)
             groups_as_given = take_rows(groups_as_given, people)

@@ -33,7 +33,7 @@ from skfair.metrics._permutation import (
     PermutationTestResult,
     permute,
 )
-from skfair.metrics._resampling import check_seed, evaluated
+from skfair.metrics._resampling import check_seed, read_and_evaluate
 from skfair.metrics._sample import Part, Sample
 from skfair.statistics import CountTable
 
@@ -126,8 +126,14 @@ def max_gap_test(
     0.00...
     """
     metric = MaxGap(quality=quality, group_weights=group_weights, pos_label=pos_label)
-    columns = sensitive_features, None, sample_weight, counts
-    observed, sample = evaluated(metric, y_true, y_pred, *columns)
+    observed, sample = read_and_evaluate(
+        metric,
+        y_true,
+        y_pred,
+        sensitive_features=sensitive_features,
+        sample_weight=sample_weight,
+        counts=counts,
+    )
     within = metric.check(sample.rows).y_true
     return permute(
         sample,
@@ -462,7 +468,7 @@ class WeightedRateVariance(DistanceFromAverage):
     def collect(self, rows: Rows) -> tuple[Rows, Rows]:
         """Collect the outcomes of rows by weight, and by squared weight."""
         rows = rows.grouped()
-        return rows, replace(rows, weight=rows.squared)
+        return rows, replace(rows, weight=rows.entry_squares)
 
     def estimate_statistic(self, statistic: Any) -> Estimate:
         """Estimate the variance of the rates."""
@@ -473,7 +479,7 @@ class WeightedRateVariance(DistanceFromAverage):
         weights = sampling_design("fixed", weights, first.counts).weights
         if not weights.any():
             return Estimate(math.nan, defined=False)
-        products = first.totals**2.0 - first.sums_of_squares
+        products = first.totals**2.0 - first.group_squares
         pairs = np.where(first.counts >= 2, products, 0)
         squares = quotients(first.sums**2.0 - sums, pairs)
         rates = quotients(first.sums, first.totals)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -35,10 +35,7 @@ from skfair.groups import (
     sort_labels,
     warn_of_missing_words,
 )
-from skfair.metrics._inputs import (
-    positive_rows,
-    rows_of_table,
-)
+from skfair.metrics._inputs import positive_rows, rows_of_table
 from skfair.metrics._rate_intervals import ratio_ends
 from skfair.statistics import CountTable
 
@@ -46,8 +43,14 @@ from skfair.statistics import CountTable
 UNKNOWN = "(unknown)"
 
 
-#: Name of an attribute, its outcomes by group, and the number of rows without a group.
-Attribute: TypeAlias = tuple[str, Rows, int]
+class Attribute(NamedTuple):
+    """A sensitive attribute, or an intersection, with the outcomes of its groups."""
+
+    name: str
+    #: Outcomes of the people who have a group.
+    outcomes: Rows
+    #: Number of people without a group.
+    n_unknown: int
 
 
 def impact_ratios(
@@ -109,7 +112,7 @@ def impact_ratios(
         - ``share`` : share of the rows of known group, by weight,
         - ``selected`` : number of rows that are selected, or have a score above the
           median; their weight where rows are weighted,
-        - ``rate`` : share of these in the group, in [0, 1],
+        - ``rate`` : share of selected rows in the group, in [0, 1],
         - ``impact_ratio`` : rate over the highest rate, in [0, 1],
         - ``lower``, ``upper`` : interval of the ratio, in [0, 1],
         - ``status`` : ``"highest"``, ``"compared"``, ``"excluded"`` for groups that
@@ -200,12 +203,12 @@ def impact_ratios(
         outcomes = are_selected(predicted, rate, pos_label, rows.mass)
         attributes = _count_by_attribute(outcomes, sensitive_features, people)
     tables = [
-        tabulate_ratios(*attribute, min_share, confidence_level)
+        tabulate_ratios(attribute, min_share, confidence_level)
         for attribute in attributes
     ]
-    for (name, statistic, _), table in zip(attributes, tables, strict=True):
+    for attribute, table in zip(attributes, tables, strict=True):
         if table["impact_ratio"].isna().all():
-            _warn(name, statistic, min_share)
+            _warn_of_no_ratios(attribute, min_share)
     return pd.concat(tables)
 
 
@@ -230,10 +233,10 @@ def are_selected(
         raise ValueError(f"pos_label must be None for scores, got {shown(pos_label)}.")
     scores = check_numbers(values, name)
     order = np.argsort(scores)
-    heard = np.cumsum(np.ones(len(scores)) if weights is None else weights[order])
+    below = np.cumsum(np.ones(len(scores)) if weights is None else weights[order])
     # Where half of the rows lie below a gap, all numbers in it are medians, and the
     # same scores are above each. Half a sum of weights may be rounded.
-    middle = np.searchsorted(heard, heard[-1] / 2 * (1 - 1e-12))
+    middle = np.searchsorted(below, below[-1] / 2 * (1 - 1e-12))
     return np.asarray(scores > scores[order[middle]])
 
 
@@ -243,56 +246,55 @@ def _count_by_attribute(
     """Add up the outcomes by each attribute, and by the intersection of all."""
     if sensitive_features is None or isinstance(sensitive_features, Groups):
         groups = resolve_groups(sensitive_features, n_samples=len(outcomes))
-        _, statistic, n_unknown = _count_outcomes("", outcomes, groups, people)
-        return _split_by_attribute(statistic, n_unknown)
-    names, columns = columns_of(sensitive_features)
-    named = [name or f"attribute {i + 1}" for i, name in enumerate(names)]
+        attribute = _count_outcomes("", outcomes, groups, people)
+        return _split_by_attribute(attribute.outcomes, attribute.n_unknown)
+    column_names, columns = columns_of(sensitive_features)
+    names = [name or f"attribute {i + 1}" for i, name in enumerate(column_names)]
     if len(columns) == 1:
-        named = [names[0] or "group"]
+        names = [column_names[0] or "group"]
     encoded = [
         encode_column(column, "drop", name)
-        for name, column in zip(named, columns, strict=True)
+        for name, column in zip(names, columns, strict=True)
     ]
     warn_of_missing_words(encoded)
     if len(encoded) > 1:
         encoded.append(intersect(encoded))
-        named.append(CROSS.join(named))
+        names.append(CROSS.join(names))
     return [
         _count_outcomes(name, outcomes, Groups(codes, labels), people)
-        for name, (codes, labels) in zip(named, encoded, strict=True)
+        for name, (codes, labels) in zip(names, encoded, strict=True)
     ]
 
 
 def _count_outcomes(
     name: str, outcomes: Bools, groups: Groups, people: dict[str, Any]
 ) -> Attribute:
-    """Add up the outcomes of each group, and count the people without one."""
+    """Keep the outcomes of people who have a group, and count the other people."""
     groups = resolve_groups(groups, n_samples=len(outcomes))
     rows = add_people(Rows(groups, y_pred=outcomes.astype(np.float64)), **people)
-    statistic = rows.grouped()
     unknown = (groups.codes < 0) & (rows.weights > 0)
-    return name, statistic, rows[unknown].n_people
+    return Attribute(name, rows.grouped(), rows[unknown].n_people)
 
 
 def _split_by_attribute(statistic: Rows, n_unknown: int) -> list[Attribute]:
-    """Return a table for each attribute, summed over the others, and for all."""
+    """Return each attribute of an intersection, and last the intersection itself."""
     labels, names = statistic.labels, list(statistic.names)
     n_columns = n_columns_of(labels)
     if n_columns == 1:
-        return [(CROSS.join(names) or "group", statistic, n_unknown)]
+        return [Attribute(CROSS.join(names) or "group", statistic, n_unknown)]
     if len(names) != n_columns:
         names = [f"attribute {i + 1}" for i in range(n_columns)]
-    values: Any = zip(*labels, strict=True)
-    margins = [_margin(statistic, of_column) for of_column in values]
+    columns: Any = zip(*labels, strict=True)
+    margins = [_margin(statistic, values) for values in columns]
     names.append(CROSS.join(names))
     return [
-        (name, by_group, n_unknown)
-        for name, by_group in zip(names, [*margins, statistic], strict=True)
+        Attribute(name, outcomes, n_unknown)
+        for name, outcomes in zip(names, [*margins, statistic], strict=True)
     ]
 
 
 def _margin(statistic: Rows, values: Sequence[Any]) -> Rows:
-    """Add up the groups that have the same value."""
+    """Join the groups that have the same value of an attribute."""
     labels = tuple(sort_labels(dict.fromkeys(values)))
     codes = positions_in(labels, tuple(values))[statistic.groups.codes]
     groups = replace(statistic.groups, codes=codes, labels=labels, names=())
@@ -300,13 +302,10 @@ def _margin(statistic: Rows, values: Sequence[Any]) -> Rows:
 
 
 def tabulate_ratios(
-    name: str,
-    statistic: Rows,
-    n_unknown: int,
-    min_share: float,
-    confidence_level: float,
+    attribute: Attribute, min_share: float, confidence_level: float
 ) -> pd.DataFrame:
     """Return the table of rates, ratios and intervals of the groups of an attribute."""
+    name, statistic, n_unknown = attribute
     totals, rates = statistic.totals, statistic.means
     shares = totals / max(totals.sum(), 1e-300)
     compared = _compared_groups(statistic, min_share)
@@ -349,15 +348,15 @@ def _compared_groups(statistic: Rows, min_share: float) -> Bools:
     return np.asarray(large & (shares >= min_share))
 
 
-def _warn(name: str, statistic: Rows, min_share: float) -> None:
-    """Say why there are no ratios."""
-    compared = _compared_groups(statistic, min_share)
-    labels = [statistic.labels[i] for i in np.flatnonzero(compared)]
+def _warn_of_no_ratios(attribute: Attribute, min_share: float) -> None:
+    """Warn that an attribute has no ratios, and say why."""
+    compared = _compared_groups(attribute.outcomes, min_share)
+    labels = [attribute.outcomes.labels[i] for i in np.flatnonzero(compared)]
     reason = f"nobody in the groups {labels[:5]} is selected"
     if len(labels) < 2:
         reason = f"at least two groups must be large enough, got {labels}"
     warn_user(
-        f"Impact ratios by {name} are undefined and set to nan: {reason}.",
+        f"Impact ratios by {attribute.name} are undefined and set to nan: {reason}.",
         UndefinedMetricWarning,
     )
 
@@ -367,9 +366,9 @@ def _intervals(
 ) -> tuple[Floats, Floats]:
     """Return the interval of each true rate over the highest true rate.
 
-    The true ratio is the smallest of the ratios to every group. The smallest lower end
-    holds if the end for the truly highest group does. All upper ends must hold, so each
-    has its part of the error.
+    The true ratio is the smallest of the ratios to all groups. The smallest lower end
+    holds if the lower end of the ratio to the truly highest group does. All upper ends
+    must hold, so that each has its part of the error.
     """
     tail = (1 - confidence_level) / 2
     lower, upper = ratio_ends(rates, sizes, tail, tail / (len(rates) - 1))

@@ -64,7 +64,7 @@ def compute_means(statistic: Rows) -> tuple[Means, Means]:
         statistic.sum_by_group(power * statistic.weights)
         for power in (shares, shares**2)
     )
-    sums = first, second, statistic.totals, statistic.squares_of_people
+    sums = first, second, statistic.totals, statistic.group_squares_by_person
     inside = _mean_and_rows(*sums)
     outside = _mean_and_rows(*map(_sums_of_others, sums))
     return Means(*inside, low, unit), Means(*outside, low, unit)

@@ -27,15 +27,15 @@ from skfair.metrics._resampling import (
     VALUE_ROUNDING,
     Reader,
     check_seed,
-    evaluated,
     exact_pvalue,
+    read_and_evaluate,
     read_each,
     unit_of,
     value_of,
 )
 from skfair.metrics._sample import Part, Sample
 
-#: Gaps of which each is standardised by itself.
+#: Up to this many gaps each is standardised by its own moments.
 _MAX_GAPS = 1000
 #: Standard deviations of gaps below this, in their unit, are rounding.
 _NO_DEVIATION = 1e-9
@@ -65,8 +65,8 @@ class PermutationTestResult(Result):
         groups, or by the value of a metric that is no largest gap.
     pairs : DataFrame
         One row for each pair of groups, and for each stratum, class of scores, or true
-        and predicted class; that with the largest standardised gap, which decides the
-        test, is first. The columns are
+        and predicted class. The row with the largest standardised gap, which decides
+        the test, is first. The columns are
 
         - ``group``, ``other`` : labels of the groups; None for everyone, with whom each
           of more than 64 groups is compared,
@@ -75,7 +75,7 @@ class PermutationTestResult(Result):
           class,
         - ``gap`` : the metric of the two groups,
         - ``threshold`` : a score at which the gap is attained, of `mcdp` at epsilon 0,
-        - ``by_chance`` : mean of the gap over permutations, nan of more than 1,000
+        - ``by_chance`` : mean of the gap over permutations, nan for more than 1,000
           gaps,
         - ``pvalue`` : p-value of the gap, adjusted for all gaps of the table.
 
@@ -112,14 +112,14 @@ def permutation_test(
 
     A metric that is the largest gap of several pairs of groups is tested by the largest
     *standardised* gap, so that a small group, whose gaps are large by chance, does not
-    hide those of others. Each pair has a p-value, too.
+    hide the gaps of others. Each pair has a p-value, too.
 
     Under the null hypothesis that a row's group is independent of its label, score and
     weight, group labels can be permuted over rows; for metrics of errors the group is
     independent of the prediction among rows of the same true label, within which
     labels are permuted. The p-value is exact at any sample size, for any metric and
-    within any strata. A small one says that the disparity is not noise, not that it is
-    large or unjust.
+    within any strata. A small p-value says that the disparity is not noise, not that
+    it is large or unjust.
 
     Parameters
     ----------
@@ -140,8 +140,8 @@ default=None
         table.
     control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
 default=None
-        Stratum of each row, within which the metric compares groups. Of a metric
-        without this option the largest value over strata is taken.
+        Stratum of each row, within which the metric compares groups. For a metric
+        without this option, the largest value over strata is tested.
     within : "auto", None or array-like of shape (n_samples,), default="auto"
         Group labels are permuted among rows with the same value; None permutes them
         over all rows. "auto" takes `y_true` for metrics of errors, cells of rows with
@@ -151,7 +151,7 @@ default=None
     n_permutations : int, default=999
         Number of permutations; the p-value is at least 1 / (n_permutations + 1).
     sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative sample weights. They stay with the row's score.
+        Non-negative sample weights, which stay with the row's score.
     counts : array-like of shape (n_samples,), default=None
         How many people each row stands for; by default one.
     clusters : array-like of shape (n_samples,), default=None
@@ -210,22 +210,22 @@ default=None
     less often than by the largest gap itself, any other group far more often.
 
     The p-value of a pair is the share of permutations in which any standardised gap is
-    as large as that of the pair [2]_, exact if no groups differ, else approximate. Of
-    more than 1,000 gaps the largest one of each stratum, class and cell is
-    standardised, by the sizes of groups. Of more than 64 groups each is compared with
-    everyone, as with ``multigroup="pooled"``, whatever pair of them has the value. Of
-    more than two groups CDFs are compared in permutations at no more than 4,096 scores.
+    as large as the pair's [2]_, exact if no groups differ, else approximate. With more
+    than 1,000 gaps the largest one of each stratum, class and cell is standardised, by
+    the sizes of groups. With more than 64 groups each is compared with everyone, as
+    with ``multigroup="pooled"``, whatever pair has the value. With more than two groups
+    CDFs are compared in permutations at no more than 4,096 scores.
 
     Metrics that are no largest gap of two groups (`dcp`, `cvar_fairness`, `max_gap`,
-    means over strata, and functions of your own) order permutations by the value. Those
-    for which it is undefined count as large, which makes the p-value conservative.
+    means over strata, and functions of your own) order permutations by the value.
+    Permutations for which the value is undefined count as large, which makes the
+    p-value conservative.
 
     Rows that are alike, as decisions are, are counted once, unless only some of the
-    permuted rows count. Of these, and of a table, numbers of rows are drawn from
-    the distribution that permuted rows give them, at a cost that depends on distinct
+    permuted rows count. Then, and for a table, numbers of rows are drawn from the
+    distribution that permuted rows give them, at a cost that depends on distinct
     scores or bins, not on rows. Scores in bins count as rounded down to the edges of
-    bins: the p-value is exact for them, and `value` is the metric
-    of them.
+    bins: `value` and the p-value are exact for the rounded scores.
 
     References
     ----------
@@ -263,10 +263,18 @@ default=None
     metric = as_metric(metric, **options)
     n_permutations = check_integer("n_permutations", n_permutations, 1)
     generator = check_seed(random_state)
-    columns = sensitive_features, control_features, sample_weight, counts, clusters
     if not isinstance(within, str):
         rows_of_table(y_score, takes_strata=True, within=within)
-    observed, sample = evaluated(metric, y_true, y_score, *columns)
+    observed, sample = read_and_evaluate(
+        metric,
+        y_true,
+        y_score,
+        sensitive_features=sensitive_features,
+        control_features=control_features,
+        sample_weight=sample_weight,
+        counts=counts,
+        clusters=clusters,
+    )
     return permute(
         sample,
         observed,
@@ -287,7 +295,7 @@ def permute(
     generator: np.random.Generator,
     **options: Any,
 ) -> PermutationTestResult:
-    """Test a metric whose value is given; `read_each` takes the `options`."""
+    """Test a metric whose value is given; `options` go to `read_each`."""
     unit = unit_of(sample.metric, sample.rows)
     sample, parts = permuted_sample(sample, within)
     draws = ([sample.permuted(generator, parts)] for _ in range(n_permutations))
@@ -315,37 +323,37 @@ def permutation_tests(
 ) -> list[PermutationTestResult]:
     """Test several metrics, whose values are given, on the same permutations.
 
-    Permutations are not evaluated for a metric that is undefined. `units` are the sizes
-    of numbers by which values round; `read_each` takes the `options`.
+    Metrics that are undefined are evaluated on no permutation. `units` are the sizes of
+    numbers by which values round, `options` go to `read_each`.
     """
-    nothing = summarise_values(math.nan, np.full(n_permutations, np.nan))
-    results = [nothing] * len(samples)
+    undefined = summarise_values(math.nan, np.full(n_permutations, np.nan))
+    results = [undefined] * len(samples)
     defined = [i for i, value in enumerate(observed) if not math.isnan(value)]
     if not defined:
         return results
     readers: list[Reader] = [
-        Compared(samples[i], units[i]) if tests_pairs(samples[i]) else value_of
+        GapReader(samples[i], units[i]) if orders_by_pairs(samples[i]) else value_of
         for i in defined
     ]
     shuffled = ([draw[i] for i in defined] for draw in draws)
     numbers = read_each(readers, shuffled, **options)
     for i, reader, drawn in zip(defined, readers, numbers, strict=True):
-        if isinstance(reader, Compared):
+        if isinstance(reader, GapReader):
             results[i] = reader.summarise(observed[i], samples[i], drawn)
         else:
             results[i] = summarise_values(observed[i], drawn, units[i])
     return results
 
 
-def tests_pairs(sample: Sample) -> bool:
+def orders_by_pairs(sample: Sample) -> bool:
     """Return whether permutations are ordered by the gaps of pairs of groups."""
     metric = sample.metric
     mean = sample.rows.strata is not None and metric.averages_strata
     return isinstance(metric, MetricOfPairs) and not sample.resplits_strata and not mean
 
 
-class Compared:
-    """Reads the gaps of all pairs off permutations, by which these are ordered."""
+class GapReader:
+    """Reads the gaps of all pairs off permutations, which are ordered by them."""
 
     def __init__(self, sample: Sample, unit: float) -> None:
         self.metric: Any = sample.metric
@@ -386,7 +394,7 @@ class Compared:
         return np.concatenate([[np.fmax.reduce(largest)], *numbers])
 
     def _select_gaps(self, gaps: PairGaps) -> Floats:
-        """Return each gap, or the largest one of each cell in units of sizes."""
+        """Return all gaps, or the largest gap of each cell in units of sizes."""
         if self.by_size:
             return np.asarray(np.fmax.reduce(gaps.scaled, axis=1))
         return gaps.values.ravel()
@@ -423,8 +431,8 @@ class Compared:
                 standardised = order.standardise(raw, here)
                 columns: dict[str, Any] = _names_of_pairs(sample.parts[part], gaps)
                 columns |= gaps.cells[cell]
-                own = values if gaps.exact is None else gaps.exact()[cell]
-                columns["gap"] = own
+                exact = values if gaps.exact is None else gaps.exact()[cell]
+                columns["gap"] = exact
                 if gaps.place is not None:
                     columns["threshold"] = _places(gaps)
                 columns["by_chance"] = (
@@ -446,7 +454,7 @@ def _names_of_pairs(part: Part, gaps: PairGaps) -> dict[str, pd.Series]:
     pairs = {"group": [labels[i] for i in gaps.first], "other": others}
     pairs |= {name: [value] * len(none) for name, value in part.names.items()}
     # Objects stay as they are: not all text can be text of an Arrow array.
-    return {name: pd.Series(each, dtype=object) for name, each in pairs.items()}
+    return {name: pd.Series(column, dtype=object) for name, column in pairs.items()}
 
 
 def _places(gaps: PairGaps) -> Floats:
@@ -460,8 +468,8 @@ def _places(gaps: PairGaps) -> Floats:
 class Order(NamedTuple):
     """Orders the given arrangement and permutations by their largest standardised gap.
 
-    Each gap is centred and divided by its mean and standard deviation over all of them.
-    Where the largest is the same the sum of all decides.
+    Each gap is centred and divided by its mean and standard deviation over all
+    arrangements. Where the largest gaps are equal the sum of all gaps decides.
     """
 
     means: Floats
@@ -491,13 +499,13 @@ class Order(NamedTuple):
         return cls(*moments, largest, rounding, float(above.mean()))
 
     def standardise(self, gaps: Floats, here: slice) -> Floats:
-        """Standardise some gaps by the moments of some columns."""
+        """Standardise gaps by the moments of their columns."""
         return np.asarray((gaps - self.means[here]) / self.deviations[here])
 
     def adjusted(self, standardised: Floats) -> Floats:
         """Return p-values adjusted for all gaps, by the largest of each draw.
 
-        The test has the p-value of the largest gap.
+        The largest gap has the p-value of the test.
         """
         ordered = np.sort(self.largest)
         below = np.searchsorted(ordered, standardised - self.rounding)
@@ -524,8 +532,8 @@ def _mean_of_defined(null: Floats) -> float:
 def permuted_sample(sample: Sample, within: Any) -> tuple[Sample, list[Integers]]:
     """Return a sample, and the positions of its rows that are permuted together.
 
-    If people are alike in a few cells, as by decision, the sample counts them by cell:
-    numbers of people are drawn faster than people.
+    Where people who are alike make few cells, as decisions do, the sample is one of
+    cells: numbers of people are drawn faster than people.
     """
     rows = sample.rows
     parts = parts_to_permute(within, sample.metric, rows)
@@ -537,7 +545,7 @@ def permuted_sample(sample: Sample, within: Any) -> tuple[Sample, list[Integers]
     if rows.n is not None:
         return sample.dealt(parts)
     single = rows.cluster is None and len(sample.parts) == 1
-    if single and tests_pairs(sample):
+    if single and orders_by_pairs(sample):
         return sample.count_in_cells(parts)
     return sample, parts
 
@@ -551,7 +559,7 @@ def parts_to_permute(within: Any, metric: Metric, rows: Rows) -> list[Integers]:
         if metric.exchangeable == "same true label":
             within = rows.y_true
         elif metric.exchangeable == "similar scores":
-            within = score_cells(rows.averaged())
+            within = score_cells(rows.average_by_person())
         elif metric.exchangeable == "unknown" and rows.y_true is not None:
             warn_of_errors(metric.name)
         if people.strata is not None:
@@ -578,10 +586,10 @@ def warn_of_errors(name: str) -> None:
 
 
 def score_cells(rows: Rows) -> Integers:
-    """Return cells of rows with similar scores, as many as the root of their number.
+    """Return the cell of each row: about sqrt(n) cells of similar scores.
 
-    All groups count alike, so that cells are narrow where the scores of a small group
-    are. Rows with equal scores are in one cell; rows without a group do not count.
+    All groups weigh the same, so that cells are narrow where a small group has its
+    scores. Rows with equal scores are in one cell; rows without a group do not count.
     """
     scores, codes = np.asarray(rows.y_pred, dtype=np.float64), rows.groups.codes
     numbers = np.where(codes >= 0, 1 if rows.n is None else rows.n, 0)
@@ -639,11 +647,11 @@ _MAX_PAIRS = 45
 
 
 def subtract_noise(sample: Sample, parts: list[Integers]) -> float:
-    """Subtract the noise from a defined metric: of squares, for each pair of groups.
+    """Subtract the noise from a defined metric, in squares, for each pair of groups.
 
-    The noise of a pair is the mean square over permutations of all groups. Of several
-    pairs the largest is taken, whose noise is larger: by as much as the largest ratio
-    to the noise of its pair is on average in permutations.
+    The noise of a pair is the mean square of its gap over permutations of all groups.
+    The largest of several pairs has more noise: by the factor that the largest ratio of
+    a square to the noise of its pair has on average over permutations.
     """
     pairs: list[tuple[int, int]] = []
     if sample.metric.largest_of_pairs:

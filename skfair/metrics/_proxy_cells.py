@@ -161,7 +161,7 @@ def read_table_by_cell(
     _check_not_alone(table.counts)
     groups = np.full(len(codes), -1)
     mass = np.ones(len(codes), np.int64) if table.mass is None else table.mass
-    squares = mass if table.weight is None else table.squared
+    squares = mass if table.weight is None else table.entry_squares
     rest: Any = mass, squares, probabilities, names, True, labels
     return ProxyRows(codes, groups, *values, *rest)
 

@@ -105,21 +105,7 @@ class Sample:
 
     def resampled(self, generator: np.random.Generator) -> Self:
         """Draw people of each group, within each stratum, with replacement."""
-        rows = self.rows
-        if rows.n is not None:
-            return self.drawn_as(rows.resampled(generator))
-        # A resample of weight zero has no value.
-        positions, people = self._counting
-        drawn = positions[people.draw(generator)]
-        numbers = np.bincount(drawn, minlength=len(rows.people))
-        return self.drawn_as(rows.times(numbers[rows.person]))
-
-    @cached_property
-    def _counting(self) -> tuple[Integers, Rows]:
-        """Positions of the people that have a group, a stratum and a weight."""
-        people = self.rows.people
-        positions = people.counted_positions()
-        return positions, people[positions]
+        return self.drawn_as(self.rows.resampled(generator))
 
     def drawn_as(self, rows: Rows) -> Self:
         """Return the same parts in a draw of the rows."""
@@ -146,7 +132,7 @@ class Sample:
             sample, lists = self.count_in_cells(within)
             if sample is not self:
                 return sample, lists
-        sample = self.from_rows(self.metric, self.rows.crossed())
+        sample = self.from_rows(self.metric, self.rows.cross_with_groups())
         n_groups = self.rows.n_groups
         of_groups = np.arange(n_groups)
         lists = [(at[:, np.newaxis] * n_groups + of_groups).ravel() for at in within]

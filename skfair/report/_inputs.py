@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 
-from skfair._rows import Rows, check_clusters, distinct
+from skfair._rows import Rows, check_clusters, find_distinct
 from skfair._utils._arrays import Bools, Floats, Integers
 from skfair._utils._columns import names_columns, read_floats, select_columns
 from skfair._utils._progress import Progress
@@ -196,7 +196,7 @@ class Audit:
         """
         if self.rows.cluster is None:
             return np.asarray(np.bincount(parts, self.entry_squares * values**2))
-        first, cells = distinct([parts, self.rows.cluster])
+        first, cells = find_distinct([parts, self.rows.cluster])
         sums = np.bincount(cells, self.entry_weights * values)
         return np.asarray(np.bincount(parts[first], sums**2))
 
@@ -263,7 +263,7 @@ def rows_of(y_true: Any, size: int, classes: Classes, each: Any, n: Any = None) 
     everyone = Groups(np.zeros(size, np.int8), ("everyone",))
     columns: dict[str, Any] = {"weight": weight, "n": n, "squares": squares}
     each = None if n is None else each
-    return Rows(everyone, y_true=y_true, **columns, each=each, classes=classes)
+    return Rows(everyone, y_true=y_true, **columns, person_weight=each, classes=classes)
 
 
 def make_audit(
@@ -866,8 +866,8 @@ def _count_rows(
         y_pred=None if predicted is None else {name: values[predicted]},
         sensitive_features=dict(zip(sensitive, entries.attributes, strict=True)),
         control_features=entries.strata,
-        sample_weight=None if weight is None else entries.weights / entries.rows,
-        counts=entries.rows,
+        sample_weight=None if weight is None else entries.weights / entries.counts,
+        counts=entries.counts,
     )
     if score is None or not (entries.lows < entries.highs).any():
         return audit
@@ -888,7 +888,7 @@ def _count_scores(table: Table, n_rows: int) -> RowCounts:
         return count_rows_by(table, None)
     if table.scale == "rank":
         table = _move_to_unit_interval(table)
-    n_kinds = len(count_rows_by(replace(table, score=None), None).rows)
+    n_kinds = len(count_rows_by(replace(table, score=None), None).counts)
     n_bins = 1 << max(0, (_MAX_CELLS // n_kinds).bit_length() - 1)
     n_bins = min(max(n_bins, _FEWEST_BINS), _MOST_BINS)
     return count_rows_by(replace(table, narrow_ends=True), n_bins)
@@ -896,18 +896,18 @@ def _count_scores(table: Table, n_rows: int) -> RowCounts:
 
 def _split_pairs(entries: RowCounts) -> RowCounts:
     """Give each of two rows of a bin an entry, since both of their scores are known."""
-    pairs = (entries.rows == 2) & (entries.lows < entries.highs)
+    pairs = (entries.counts == 2) & (entries.lows < entries.highs)
     order = np.repeat(np.arange(len(pairs)), np.where(pairs, 2, 1))
     second, pairs = np.diff(order, prepend=-1) == 0, pairs[order]
-    rows = entries.rows[order] // np.where(pairs, 2, 1)
+    counts = entries.counts[order] // np.where(pairs, 2, 1)
     lows, highs = entries.lows[order], entries.highs[order]
     return replace(
         entries,
         attributes=[groups[order] for groups in entries.attributes],
         classes=[labels[order] for labels in entries.classes],
         keys=entries.keys[order],
-        rows=rows,
-        weights=rows,
+        counts=counts,
+        weights=counts,
         lows=np.where(second, highs, lows),
         highs=np.where(pairs & ~second, lows, highs),
         strata=None if entries.strata is None else entries.strata[order],

@@ -233,7 +233,7 @@ class ReportSample:
             self.groups[np.zeros(shape[1], np.intp)],
             y_true=None if true is None else np.repeat(true, len(weights)),
             y_pred=np.repeat(predicted, len(weights)),
-            each=np.tile(weights, n_cells) if self.audit.weighted else None,
+            person_weight=np.tile(weights, n_cells) if self.audit.weighted else None,
             classes=self.audit.classes,
         )
         rows = of_cells.replace_counts(numbers.reshape(shape))
@@ -288,7 +288,7 @@ def _join_weights(audit: Audit) -> tuple[NDArray[np.intp], NDArray[Any]]:
     rows = audit.rows
     if rows.weight is None:
         return np.zeros(len(rows), dtype=np.intp), np.ones(1, dtype=np.int64)
-    each: Any = rows.weight if rows.n is None else rows.each
+    each: Any = rows.weight if rows.n is None else rows.person_weight
     distinct, weight_classes = np.unique(each, return_inverse=True)
     if len(distinct) <= _MAX_WEIGHTS:
         return weight_classes, distinct

@@ -19,7 +19,7 @@ from skfair._utils._arrays import shares_of_sums
 from skfair._utils._text import label_text, nan_to_none, visible_text
 from skfair.groups import CROSS, n_columns_of, rows_by_code
 from skfair.metrics._cvar_fairness_report import tabulate_groups
-from skfair.metrics._impact_ratios import are_selected, tabulate_ratios
+from skfair.metrics._impact_ratios import Attribute, are_selected, tabulate_ratios
 from skfair.metrics._inputs import Rate, outcomes_of_rate
 from skfair.metrics._many_groups import find_gaps
 from skfair.metrics._pairs import Located
@@ -444,7 +444,7 @@ def _impact_ratios(sample: ReportSample) -> list[dict[str, Any]]:
         chosen = are_selected(of_rows, kind, None, audit.rows.mass)
         outcomes = count_outcomes(audit, chosen, groups)
         level = options.confidence_level
-        table = tabulate_ratios("group", outcomes, 0, 0.0, level)
+        table = tabulate_ratios(Attribute("group", outcomes, 0), 0.0, level)
         rows = [
             {"label": label_text(label), **{k: _plain(v) for k, v in row.items()}}
             for label, row in zip(labels, table.to_dict("records"), strict=True)

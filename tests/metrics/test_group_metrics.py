@@ -482,6 +482,16 @@ def test_a_bootstrap_of_few_rows_is_not_made(rows):
             None,
         ),
         ("max_error", {"sample_weight": np.ones(300)}, "max_error takes no sample_"),
+        (
+            "accuracy",
+            {"sensitive_features": ["a", "b"] * 150, "sample_weight": [0, 1] * 150},
+            r"zero for every row of the groups \['a'\]",
+        ),
+        (
+            "accuracy",
+            {"control_features": encode_groups([None] * 300, missing="drop")},
+            "control_features has no row with a stratum",
+        ),
     ],
 )
 def test_messages(rows, metrics, options, expected):

@@ -65,7 +65,7 @@ class MCDPDisplay(PredictionsDisplay):
         return 1 - confidence_level
 
     def _sizes(self) -> Floats:
-        """Return the effective sizes of the groups, else their numbers of rows."""
+        """Return effective sizes of groups, or numbers of rows if these are unknown."""
         sizes = self.counts if self.effective_sizes is None else self.effective_sizes
         return np.asarray(sizes, dtype=np.float64)
 

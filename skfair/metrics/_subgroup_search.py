@@ -253,10 +253,10 @@ def _bounds(
 
     Let k rows of the subgroup, and K of all n rows, be at most at a score. A refinement
     of t rows has j <= min(k, t) of them, so that the gap j / t - (K - j) / (n - t) is
-    largest for j = min(k, t). Up to t = k that is 1 - (K - t) / (n - t), which
-    increases in t as K <= n; from there on k / t - (K - k) / (n - t), which decreases.
-    So it is at most that of its t = max(k, min_size) most extreme rows. Just before a
-    score the same holds of the rows from there on.
+    largest for j = min(k, t). Up to t = k this gap is 1 - (K - t) / (n - t), which
+    increases in t as K <= n; beyond it is k / t - (K - k) / (n - t), which decreases.
+    So no gap exceeds the gap of the t = max(k, min_size) most extreme rows. Just before
+    a score, the same holds for the rows from this score on.
     """
     n_rows, before = entries.n_rows, through - entries.weights[chosen]
 

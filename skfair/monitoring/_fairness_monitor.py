@@ -449,9 +449,9 @@ class FairnessMonitor:
     def change_time_(self) -> ConfidenceInterval | None:
         """When the disparity changed: how many looks there were before.
 
-        It is the position of a look in the index of `history_`, the first being 0, with
-        an interval for it that holds if the distributions changed once. None as long
-        as no disparity was certain to differ from the one before.
+        The number is the position of a look in the index of `history_`, from 0. Its
+        interval holds if the distributions changed once. None as long as no disparity
+        was certain to differ from an earlier one.
         """
         if self._change is None:
             return None

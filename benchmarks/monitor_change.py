@@ -31,8 +31,8 @@ from skfair.monitoring import FairnessMonitor
 from skfair.monitoring._fairness_monitor import (
     N_SCORES,
     add_look,
+    look_share,
     separation,
-    share_of_look,
     split_tail,
 )
 
@@ -60,7 +60,7 @@ def thresholds(
     for look in range(1, n_looks + 1):
         blocks = reduce(add_look, [0] * look, [])
         starts = [*accumulate(n for n, _ in blocks)][:-1]
-        level = ALPHA * share_of_look(look)
+        level = ALPHA * look_share(look)
         levels = split_tail(level / (4 * max(len(starts), 1)))
         entries = []
         for start in starts:
@@ -87,7 +87,7 @@ def check_threshold(metric: str, sizes: tuple[float, float], n_looks: int) -> No
     monitor = FairnessMonitor(functions[metric], min_group_size=1)
     start, rise, fall = thresholds(metric, sizes, n_looks)[-1][-1]
     n_starts = len(reduce(add_look, [0] * n_looks, [])) - 1
-    tail = ALPHA * share_of_look(n_looks) / (4 * n_starts)
+    tail = ALPHA * look_share(n_looks) / (4 * n_starts)
     found = []
     for n in (start, n_looks - start):
         groups = np.repeat([0, 1], [n * size for size in sizes])

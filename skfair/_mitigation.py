@@ -55,8 +55,8 @@ from skfair._utils._arrays import Floats, Integers, quotients
 from skfair._utils._columns import (
     absent_columns,
     drop_columns,
+    find_positions,
     names_positions,
-    positions_of,
     select_columns,
 )
 from skfair._utils._progress import CallbackSupportMixin, Tasks
@@ -325,7 +325,7 @@ def check_fit_inputs(
             f"{name} has no sensitive_features: {without_groups}. Pass them to fit, or "
             f"name columns of X in {name}(..., sensitive_features=<column of X>)."
         )
-    dropped = positions_of(X, selector) if mitigator.drop_sensitive else []
+    dropped = find_positions(X, selector) if mitigator.drop_sensitive else []
     features = drop_columns(X, dropped) if dropped else X
     labels = () if compared is None else compared.labels
     strata = strata if all_strata else compared
@@ -378,7 +378,7 @@ def _refuse_numbers(
     if selector is not None and not callable(selector):
         title += f"={selector!r}"
         if names is not None:
-            positions = positions_of(X, selector)
+            positions = find_positions(X, selector)
             title += f" (of X {[str(names[i]) for i in positions]})"
     raise ValueError(
         f"{title} has {len(labels):,} groups in {len(groups):,} rows, expected "

@@ -34,15 +34,15 @@ def open_frame(data: Any, argument: str, **options: Any) -> Any:
     return frame
 
 
-def floats_in(table: Any, name: str) -> nw.Expr:
-    """Read a column of numbers of a table of narwhals as floats.
+def read_floats(table: Any, name: str) -> nw.Expr:
+    """Return the expression of a narwhals column of numbers as floats.
 
-    PyArrow does not round decimal numbers to the nearest float, but reads text so.
+    Decimal numbers of PyArrow are read as text, which is rounded to the nearest float.
     """
     column = nw.col(name)
     engine = table.implementation
-    of_pyarrow = engine.is_pyarrow() or engine.is_pandas_like() or engine.is_dask()
-    if of_pyarrow and table.collect_schema()[name] == nw.Decimal:
+    may_be_pyarrow = engine.is_pyarrow() or engine.is_pandas_like() or engine.is_dask()
+    if may_be_pyarrow and table.collect_schema()[name] == nw.Decimal:
         column = column.cast(nw.String())
     return column.cast(nw.Float64())
 
@@ -91,7 +91,7 @@ def names_columns(sensitive_features: Any, n_samples: int) -> bool:
 def names_positions(selector: Any) -> bool:
     """Return whether a selector holds positions of columns."""
     columns = selector if isinstance(selector, (list, tuple)) else [selector]
-    return any(_is_name(one) and not isinstance(one, str) for one in columns)
+    return any(_is_name(column) and not isinstance(column, str) for column in columns)
 
 
 def _is_name(value: Any) -> bool:
@@ -119,7 +119,7 @@ def select_columns(
     return picked[:, 0] if len(positions) == 1 else picked
 
 
-def positions_of(
+def find_positions(
     X: Any, selector: Selector | None, argument: str = "sensitive_features"
 ) -> list[int]:
     """Return the positions of the columns of X that a selector names."""
@@ -135,19 +135,19 @@ def positions_of(
 def drop_columns(X: Any, positions: list[int]) -> Any:
     """Return X without the columns at some positions, in the same container."""
     table, positions = _locate(X, positions)
-    kept = np.delete(np.arange(table.shape[1]), positions)
+    remaining = np.delete(np.arange(table.shape[1]), positions)
     if isinstance(table, nw.DataFrame):
-        return table[:, kept.tolist()].to_native()
-    return table[:, kept]
+        return table[:, remaining.tolist()].to_native()
+    return table[:, remaining]
 
 
 def absent_columns(
     X: Any, names: NDArray[Any] | None, n_columns: int, positions: list[int]
 ) -> list[int]:
-    """Return the positions of a table's columns that X does not have.
+    """Return the positions of the columns of a fitted table that X does not have.
 
-    The table had `n_columns` columns, with `names` if it was a dataframe. In an array
-    all of the positions are absent, or none.
+    The table had `n_columns` columns, with `names` if it was a dataframe. If X is an
+    array, all positions are absent, or none.
     """
     table = open_frame(X, "X", eager_only=True, pass_through=True)
     if names is not None and isinstance(table, nw.DataFrame):

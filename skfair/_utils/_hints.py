@@ -9,7 +9,7 @@ from typing import Any
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """Ask for the nearest of some names, if one is near."""
+    """Suggest the most similar of some names, if any is similar."""
     near = get_close_matches(name, list(names), 1)
     return f" Did you mean {near[0]!r}?" if near else ""
 

@@ -108,7 +108,7 @@ class TableResult(Result):
 
 
 def _rounded_table(table: pd.DataFrame) -> pd.DataFrame:
-    """Return texts of a table: numbers rounded in each column, labels on one line."""
+    """Return a table of texts: rounded numbers, and labels on one line."""
     texts = table.astype(object)
     for position, dtype in enumerate(table.dtypes):
         values = table.iloc[:, position]

@@ -153,7 +153,7 @@ def make_biased_classification(
 
 
 def _log_odds(rates: Values, shares: Values, codes: dict[str, Any]) -> Any:
-    """Return the log-odds of y = 1 per row; 0 where no attribute has rates."""
+    """Return the log-odds of y = 1 of each row, 0 if no attribute has rates."""
     if not rates:
         return np.zeros(len(next(iter(codes.values()))))
     levels = {name: shares[name] @ logit(rate) for name, rate in rates.items()}
@@ -170,7 +170,7 @@ def _order_by_labels(
     default: float,
     limits: tuple[float, float],
 ) -> Values:
-    """Return values in the order of the labels, for each attribute of the setting."""
+    """Sort the values of a setting by label, for each attribute."""
     values: Values = {}
     _check_nested(argument, {} if setting is None else setting)
     for name, numbers in (setting or {}).items():
@@ -194,7 +194,7 @@ def _order_by_labels(
 
 
 def _check_nested(argument: str, setting: Any) -> None:
-    """Raise unless it maps attributes to mappings of labels to numbers."""
+    """Raise unless a setting maps attributes to mappings of labels to numbers."""
     if not isinstance(setting, Mapping):
         raise TypeError(
             f"{argument} must be a mapping of attribute to a mapping of label to "

@@ -10,10 +10,10 @@ from skfair._rows import Rows
 from skfair.frames._query import (
     Table,
     check_numeric_column,
-    control_names,
     count_rows_by,
-    names_of,
+    group_names,
     open_table,
+    stratum_names,
 )
 from skfair.statistics import CountTable
 from skfair.statistics._cells import check_n_bins
@@ -109,12 +109,12 @@ def count_table(
     labels = ([] if y_true is None else [y_true]) + ([] if has_scores else [y_pred])
     table = Table(
         rows,
-        names_of(sensitive_features),
+        group_names(sensitive_features),
         sample_weight,
         y_pred if has_scores else None,
         classes=tuple(labels),
         scale="rank" if has_scores and n_bins is None else "probability",
-        control=control_names(control_features),
+        control=stratum_names(control_features),
     )
     counted = count_rows_by(table, n_bins)
     scores = counted.keys if n_bins is None else counted.keys / n_bins

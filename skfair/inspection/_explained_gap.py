@@ -290,12 +290,12 @@ def explained_gap(
         sensitive_features,
         sample_weight=sample_weight,
     )
-    sets = _sets_of_columns(explained_by, len(rows))
+    sets = _name_column_sets(explained_by, len(rows))
     compared = METRICS[metric]()
     value, lower, upper = compared.evaluate(rows), math.nan, math.nan
     counting = rows.counted_positions()
     rows, labels = rows[counting], rows.labels
-    target = _position_of(population, labels)
+    target = _target_position(population, labels)
     index = pd.Index(sets, name="explained_by")
     table = pd.DataFrame(math.nan, index, list(_COLUMNS))
     sizes = pd.DataFrame(math.nan, index, group_index(labels, rows.groups.names))
@@ -308,10 +308,10 @@ def explained_gap(
         base = np.ones(len(codes)) if weights is None else weights.astype(np.float64)
         before = Standardised(codes, base, base)
         noise_of = partial(draw_noise, metric=metric, scores=rows.y_pred, rng=generator)
-        lower, upper = interval_of_gap(value, noise_of([before])[0], confidence_level)
+        lower, upper = gap_interval(value, noise_of([before])[0], confidence_level)
         for i, columns in enumerate(sets.values()):
             part = columns.iloc[counting].reset_index(drop=True)
-            predicted = given_columns(
+            predicted = estimate_probabilities(
                 part, before, estimator, fit_params, cv=cv, rng=rng, n_jobs=n_jobs
             )
             alike = standardise(before, *predicted, target)
@@ -323,11 +323,9 @@ def explained_gap(
                 noise = noise_of([before, alike])
                 numbers = [
                     remaining,
-                    *interval_of_gap(remaining, noise[1], confidence_level),
+                    *gap_interval(remaining, noise[1], confidence_level),
                     value - remaining,
-                    *interval_of_difference(
-                        (value, remaining), noise, confidence_level
-                    ),
+                    *difference_interval((value, remaining), noise, confidence_level),
                 ]
             without = 1 - np.average(alike.overlap, weights=before.weights)
             table.iloc[i] = [*numbers, without, alike.effective_sizes.min()]
@@ -337,8 +335,8 @@ def explained_gap(
     )
 
 
-def _position_of(population: Any, labels: tuple[Hashable, ...]) -> int | None:
-    """Return position of the group whose columns others are given, None for overlap."""
+def _target_position(population: Any, labels: tuple[Hashable, ...]) -> int | None:
+    """Return the position of the target group, None for the overlap population."""
     if isinstance(population, str) and population == "overlap":
         return None
     population = python_label(population)
@@ -350,29 +348,29 @@ def _position_of(population: Any, labels: tuple[Hashable, ...]) -> int | None:
     return labels.index(population)
 
 
-def _sets_of_columns(explained_by: Any, n_samples: int) -> dict[str, pd.DataFrame]:
-    """Return sets of columns by name: each alone, then joined in order."""
+def _name_column_sets(explained_by: Any, n_samples: int) -> dict[str, pd.DataFrame]:
+    """Return sets of columns by name: each set alone, and unions in the given order."""
     if not isinstance(explained_by, Mapping):
-        table = _as_table(explained_by, "", n_samples)
+        table = _read_columns(explained_by, "", n_samples)
         named = any(str(name) for name in table.columns)
         return {listed(list(table.columns)) if named else "explained_by": table}
     if not explained_by:
         raise ValueError("explained_by is an empty dictionary, expected columns.")
     alone = {
-        str(name): _as_table(columns, str(name), n_samples)
+        str(name): _read_columns(columns, str(name), n_samples)
         for name, columns in explained_by.items()
     }
     sets, names, tables = dict(alone), list(alone), list(alone.values())
     for end in range(2, len(names) + 1):
         together = pd.concat(tables[:end], axis=1)
         sets[" + ".join(names[:end])] = together.set_axis(
-            _numbered(list(together.columns)), axis=1
+            _number_duplicates(list(together.columns)), axis=1
         )
     return sets
 
 
-def _as_table(data: Any, name: str, n_samples: int) -> pd.DataFrame:
-    """Return the columns of any container as numbers and categories of pandas."""
+def _read_columns(data: Any, name: str, n_samples: int) -> pd.DataFrame:
+    """Return columns of any container as a dataframe of numbers and categories."""
     names, columns = columns_of(data, "explained_by")
     if not columns or len(columns[0]) != n_samples:
         got = f"{len(columns[0])} rows" if columns else "no columns"
@@ -383,14 +381,14 @@ def _as_table(data: Any, name: str, n_samples: int) -> pd.DataFrame:
     shown = [name if label is None else label for label in names]
     return pd.DataFrame(
         {
-            label: _numbers_or_categories(column, label)
-            for label, column in zip(_numbered(shown), columns, strict=True)
+            label: _convert_column(column, label)
+            for label, column in zip(_number_duplicates(shown), columns, strict=True)
         }
     )
 
 
-def _numbered(names: list[str]) -> list[str]:
-    """Return names with a number where they occur several times."""
+def _number_duplicates(names: list[str]) -> list[str]:
+    """Append a number to names that occur several times."""
     numbers = [names[:i].count(name) + 1 for i, name in enumerate(names)]
     return [
         f"{name} ({number})".strip() if names.count(name) > 1 else name
@@ -398,7 +396,7 @@ def _numbered(names: list[str]) -> list[str]:
     ]
 
 
-def _numbers_or_categories(column: Any, name: str) -> Any:
+def _convert_column(column: Any, name: str) -> Any:
     """Return a column as floats if it holds numbers only, else as categories."""
     values = pd.Series(np.asarray(column)).infer_objects()
     if values.dtype.kind in "biuf" and not isinstance(
@@ -411,7 +409,7 @@ def _numbers_or_categories(column: Any, name: str) -> Any:
 
 
 def _warn_of_overlap(table: pd.DataFrame) -> None:
-    """Warn of sets of columns with hardly any overlap of the groups."""
+    """Warn of sets of columns on which the groups hardly overlap."""
     few = table[
         (table["no_overlap"] > _MOST_WITHOUT) | (table["effective_size"] < _LEAST_SIZE)
     ]
@@ -428,7 +426,7 @@ def _warn_of_overlap(table: pd.DataFrame) -> None:
 
 
 class Standardised(NamedTuple):
-    """Rows whose groups are compared, with weights that may make them alike.
+    """Rows whose groups are compared, with weights that may standardise the groups.
 
     `influence` is what a row adds to the weight of its columns in the population on
     which groups are compared.
@@ -449,7 +447,7 @@ class Standardised(NamedTuple):
         return quotients(sums**2, squares)
 
 
-def given_columns(
+def estimate_probabilities(
     columns: pd.DataFrame,
     rows: Standardised,
     estimator: Any,
@@ -462,7 +460,8 @@ def given_columns(
     """Estimate the probability of each group given the columns.
 
     Groups are counted in cells of equal rows if there is no estimator and the cells are
-    few; otherwise they are predicted by cross-fitted classifiers.
+    few; otherwise cross-fitted classifiers predict the groups. Return also a regression
+    of outcomes on the columns.
     """
     codes, n_groups = rows.codes, int(rows.codes.max()) + 1
     if estimator is None:
@@ -472,8 +471,8 @@ def given_columns(
             cells = pd.factorize(cells * len(distinct) + values)[0]
         if len(cells) >= _ROWS_PER_CELL * (cells.max() + 1):
             members = (codes[:, None] == np.arange(n_groups)).astype(np.float64)
-            shares = _mean_in_cells(cells, members, rows.weights)(slice(None))
-            return shares, partial(_mean_in_cells, cells)
+            shares = _cell_means(cells, members, rows.weights)(slice(None))
+            return shares, partial(_cell_means, cells)
         from sklearn.ensemble import HistGradientBoostingClassifier
 
         estimator = HistGradientBoostingClassifier(
@@ -502,14 +501,14 @@ def given_columns(
 def _predict(
     fitted: Any, X: Any, test: Integers
 ) -> tuple[Integers, NDArray[Any], Floats]:
-    """Predict the groups of the rows that were left out of a fit."""
+    """Predict the group probabilities of the rows that were left out of a fit."""
     return test, fitted.classes_, fitted.predict_proba(X)
 
 
-def _mean_in_cells(
+def _cell_means(
     cells: Integers, outcomes: Floats, weights: NDArray[Any]
 ) -> Callable[[slice], Floats]:
-    """Return the weighted mean outcome in each cell, 0 without weight."""
+    """Regress outcomes by their weighted mean in each cell, 0 without weight."""
     shape = int(cells.max()) + 1, len(cells)
     sums = csr_array((weights, (cells, np.arange(len(cells)))), shape) @ outcomes
     totals = np.bincount(cells, weights)[:, None]
@@ -520,7 +519,7 @@ def _mean_in_cells(
 def _least_squares(
     design: Floats, outcomes: Floats, weights: NDArray[Any]
 ) -> Callable[[slice], Floats]:
-    """Return the linear predictions of outcomes in [0, 1] by weighted least squares."""
+    """Regress outcomes in [0, 1] by weighted least squares."""
     weighted = design * weights[:, None]
     normal = weighted.T @ design
     normal[np.diag_indices_from(normal)] += _RIDGE * normal.max()
@@ -529,7 +528,7 @@ def _least_squares(
 
 
 def _design(columns: pd.DataFrame) -> Floats:
-    """Return numbers, their squares and which are missing; indicators of categories."""
+    """Return a design of numbers, squares, and indicators of missing and categories."""
     parts = [np.ones((len(columns), 1))]
     for name in columns:
         column = columns[name]
@@ -553,21 +552,21 @@ def standardise(
 ) -> Standardised:
     """Weight rows so that all groups have the columns of one group or overlap.
 
-    The first arguments after the rows are what `given_columns` returns. With `p` the
-    probability of its group a row has the weight ``h / p``. Its influence
-    is h and the derivative of h in the probabilities times their error, which add up to
-    ``(h / p) ** 2`` for overlap, and to 1 in the group that is the target.
+    The probabilities and the regression come from `estimate_probabilities`. A row whose
+    group has the probability `p` has the weight ``h / p``. Its influence is h plus the
+    derivative of h in the probabilities times their error. The sum is ``(h / p) ** 2``
+    for overlap; for a target group it is 1 in this group.
     """
     codes, sample_weight = rows.codes, rows.weights
     shares = np.bincount(codes, sample_weight) / sample_weight.sum()
     overlap = (probabilities >= _OVERLAP * shares).all(axis=1)
-    own = np.take_along_axis(probabilities, codes[:, None], axis=1)[:, 0]
+    group_probability = np.take_along_axis(probabilities, codes[:, None], axis=1)[:, 0]
     if target is None:
         with np.errstate(divide="ignore"):
-            relative = 1 / (1 / probabilities).sum(axis=1) / own
+            relative = 1 / (1 / probabilities).sum(axis=1) / group_probability
         influence = relative**2
     else:
-        relative = np.where(overlap, probabilities[:, target], 0) / own
+        relative = np.where(overlap, probabilities[:, target], 0) / group_probability
         influence = overlap * (codes == target)
     return Standardised(
         codes,
@@ -579,8 +578,8 @@ def standardise(
     )
 
 
-def thresholds_of(scores: Floats, n_groups: int) -> tuple[Floats, bool]:
-    """Return the thresholds of CDFs, and whether there are scores between them."""
+def cdf_thresholds(scores: Floats, n_groups: int) -> tuple[Floats, bool]:
+    """Return the thresholds of CDFs, and whether scores lie between thresholds."""
     n_thresholds = max(_LEAST_THRESHOLDS, _N_THRESHOLDS // n_groups)
     thresholds = np.unique(scores)
     if len(thresholds) <= n_thresholds:
@@ -593,8 +592,8 @@ class Noise(NamedTuple):
     """Draws of bounds for the error of an estimated gap.
 
     The error is at most `above`, of shape (n_draws,), and at least one of the columns
-    of `below`, of shape (n_draws, n_columns); which one is unknown. `again` is the
-    error if the gaps were truly those estimated, of shape (n_draws,).
+    of `below`, of shape (n_draws, n_columns); it is unknown which column. `again`, of
+    shape (n_draws,), is the error if the true gaps equal the estimates.
     """
 
     above: Floats
@@ -610,17 +609,17 @@ def draw_noise(
 ) -> list[Noise]:
     """Draw errors of gaps jointly, from the covariance of the influence of rows.
 
-    An estimate that is the largest of several gaps exceeds the true one by no more than
-    the largest error of those gaps that may be the largest, and by no less than the
-    error of the gap that truly is.
+    The largest of several estimated gaps exceeds the largest true gap by at most the
+    largest error of all gaps that may be the largest, and by at least the error of the
+    gap that is truly the largest.
     """
     n_samples, n_groups = len(several[0].codes), int(several[0].codes.max()) + 1
-    thresholds, between = thresholds_of(scores, n_groups)
-    of_means = metric == "demographic_parity_difference"
+    thresholds, between = cdf_thresholds(scores, n_groups)
+    compares_means = metric == "demographic_parity_difference"
 
     def outcomes(rows: slice) -> Floats:
         """Return outcomes to compare: a number, or scores at each threshold."""
-        if of_means:
+        if compares_means:
             return scores[rows, None]
         return (scores[rows, None] <= thresholds).astype(np.float64)
 
@@ -645,8 +644,8 @@ def draw_noise(
         errors = part.reshape(n_draws, n_groups, -1)
         errors = errors[:, pairs[:, 0]] - errors[:, pairs[:, 1]]
         gaps = means[pairs[:, 0]] - means[pairs[:, 1]]
-        noise = _noise_of_largest(gaps.ravel(), errors.reshape(n_draws, -1))
-        if between and not of_means:
+        noise = _largest_noise(gaps.ravel(), errors.reshape(n_draws, -1))
+        if between and not compares_means:
             missed = np.diff(errors).std(axis=0).mean()
             noise = noise._replace(above=noise.above + _BETWEEN * missed)
         noises.append(noise)
@@ -656,9 +655,9 @@ def draw_noise(
 def _weighted_means(
     rows: Standardised, outcomes: Callable[[slice], Floats], n_groups: int
 ) -> tuple[Floats, Callable[[slice], Floats]]:
-    """Return weighted mean outcomes of groups, and the influence of rows.
+    """Return weighted mean outcomes of groups, and a function for the rows' influence.
 
-    It is what they add to the mean of each group, one group after another.
+    The influence of a row is what it adds to the mean of each group, group by group.
     """
     values = outcomes(slice(None))
     members = rows.codes[:, None] == np.arange(n_groups)
@@ -674,16 +673,16 @@ def _weighted_means(
         codes, weights = rows.codes[part], rows.weights[part]
         for group, mean in enumerate(means):
             expected = predict[group](part) if predict else mean
-            own = (weights * (codes == group))[:, None] * (values - expected)
+            deviations = (weights * (codes == group))[:, None] * (values - expected)
             if predict:
-                own += rows.influence[part, None] * (expected - mean)
-            parts.append(own / totals[group])
+                deviations += rows.influence[part, None] * (expected - mean)
+            parts.append(deviations / totals[group])
         return np.hstack(parts)
 
     return means, influence
 
 
-def _noise_of_largest(gaps: Floats, errors: Floats) -> Noise:
+def _largest_noise(gaps: Floats, errors: Floats) -> Noise:
     """Return the noise of the largest of several gaps."""
     best = int(gaps.argmax())
     apart = np.std(errors - errors[:, [best]], axis=0)
@@ -692,7 +691,7 @@ def _noise_of_largest(gaps: Floats, errors: Floats) -> Noise:
     return Noise(errors.max(axis=1), errors, (errors + short).max(axis=1))
 
 
-def interval_of_gap(
+def gap_interval(
     value: float, noise: Noise, confidence_level: float
 ) -> tuple[float, float]:
     """Return the confidence interval of a gap, from draws of its noise."""
@@ -702,29 +701,30 @@ def interval_of_gap(
     return max(0.0, lower), min(1.0, upper)
 
 
-def interval_of_difference(
+def difference_interval(
     values: tuple[float, float], noises: Sequence[Noise], confidence_level: float
 ) -> tuple[float, float]:
     """Return an interval of the difference of two gaps, from draws of noise.
 
-    Which of several gaps is truly the largest is unknown. The interval contains those
-    that hold if the gaps are as far apart as estimated, and if all that may be the
-    largest are equally large. If the second gap may be 0, it also contains the interval
-    of the first one, and if the first may be 0, that of the second one, below 0.
+    It is unknown which of several gaps is truly the largest. The interval contains two
+    intervals: one for gaps as far apart as estimated, and one for equal gaps among all
+    that may be the largest. If the second gap may be 0, it also contains the interval
+    of the first gap. If the first gap may be 0, it also contains the negative interval
+    of the second gap.
     """
     first, second = noises
     tail, difference = (1 - confidence_level) / 2, values[0] - values[1]
     errors = [first.again - second.again, first.above - second.above]
     low, high = np.quantile(errors, [tail, 1 - tail], axis=1)
     lower, upper = difference - float(high.max()), difference - float(low.min())
-    of_first, of_second = (
-        interval_of_gap(*estimate, confidence_level)
+    first_interval, second_interval = (
+        gap_interval(*estimate, confidence_level)
         for estimate in zip(values, noises, strict=True)
     )
-    if of_second[0] == 0:
-        lower, upper = min(lower, of_first[0]), max(upper, of_first[1])
-    if of_first[0] == 0:
-        lower, upper = min(lower, -of_second[1]), max(upper, -of_second[0])
+    if second_interval[0] == 0:
+        lower, upper = min(lower, first_interval[0]), max(upper, first_interval[1])
+    if first_interval[0] == 0:
+        lower, upper = min(lower, -second_interval[1]), max(upper, -second_interval[0])
     return lower, upper
 
 

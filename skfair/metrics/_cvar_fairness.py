@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -299,33 +299,39 @@ def rate_variance(
     )
 
 
+class SamplingDesign(NamedTuple):
+    """Weights and sampling probabilities of groups, as definition 7 needs them."""
+
+    #: Weights, which sum to one over the groups that take part.
+    weights: Floats
+    #: Probability of at least one row of a group, and of at least two.
+    one_row: Floats
+    two_rows: Floats
+
+
 def sampling_design(
     sampling: Sampling, weights: Floats, sizes: Integers
-) -> tuple[Floats, Floats, Floats]:
-    """Return group weights and sampling probabilities, as definition 7 needs.
-
-    Weights sum to one over the groups that take part. The probabilities are that a
-    group has at least one row, and at least two.
-    """
+) -> SamplingDesign:
+    """Return the weights and the sampling probabilities of groups of some sizes."""
     name, parameter = _check_sampling(sampling)
     n_rows = int(sizes.sum())
     if name == "weighted":
         shares = weighted_shares(weights, EXPONENT if parameter is None else parameter)
         one_row, two_rows = (np.asarray(binom.sf(k, n_rows, shares)) for k in (0, 1))
-        return weights, one_row, two_rows
+        return SamplingDesign(weights, one_row, two_rows)
     if name == "attribute_specific":
         # gamma is the expected number of sampled groups: estimate it by their number.
         gamma = n_rows / max(sizes.max(initial=0), 1)
         sampled = np.minimum(1, (parameter or gamma) * weights)
-        return weights, sampled, sampled
+        return SamplingDesign(weights, sampled, sampled)
     weights = np.where(sizes >= 2, weights, 0.0)
     total = weights.sum()
     certain = np.ones(len(weights))
-    return weights / (total if total > 0 else 1), certain, certain
+    return SamplingDesign(weights / (total if total > 0 else 1), certain, certain)
 
 
 def _check_sampling(sampling: Any) -> tuple[str, float | None]:
-    """Return the name of a sampling design and its parameter, if one is given."""
+    """Return the name of a sampling design and its parameter, or None."""
     pair = isinstance(sampling, tuple) and len(sampling) == 2
     name, parameter = sampling if pair else (sampling, None)
     designs = ("fixed", "weighted", "attribute_specific")
@@ -357,10 +363,10 @@ def weighted_shares(weights: Floats, exponent: float) -> Floats:
 
 
 class RateVarianceEstimator:
-    """The estimator of definition 7 for the groups of a statistic of 0/1 outcomes.
+    """Estimator of definition 7 for the groups of a statistic of 0/1 outcomes.
 
-    Sample weights are ignored here, see `weighted_rate_variance`. A warning says where
-    the estimate is undefined.
+    Sample weights are ignored here, but not in `WeightedRateVariance`. A warning says
+    if the estimate is undefined.
     """
 
     def __init__(
@@ -400,7 +406,7 @@ class RateVarianceEstimator:
 
     @property
     def cells(self) -> Rows:
-        """People of each group with outcome 0, and then with outcome 1."""
+        """Return the people of each group with outcome 0, then with outcome 1."""
         n_groups = self.statistic.n_groups
         groups = replace(self.statistic.groups, codes=np.tile(np.arange(n_groups), 2))
         n = np.concatenate([self.sizes - self.hits, self.hits])
@@ -470,7 +476,7 @@ class WeightedRateVariance(DistanceFromAverage):
         first, weights = weigh_groups(first, self.group_weights)
         second, _ = weigh_groups(second, self.group_weights)
         sums = second.sums  # of squared weights
-        weights, *_ = sampling_design("fixed", weights, first.counts)
+        weights = sampling_design("fixed", weights, first.counts).weights
         if not weights.any():
             return Estimate(math.nan, defined=False)
         products = first.totals**2.0 - first.group_squares

@@ -25,11 +25,11 @@ from skfair.metrics._many_groups import (
 from skfair.metrics._means_of_groups import (
     Alternative,
     are_outcomes,
+    compute_means,
     distances,
     distances_of_difference,
     exact_pvalues,
     known_means,
-    means_of_groups,
     pvalues_of_difference,
     simultaneous_tail,
 )
@@ -241,10 +241,10 @@ default="selection_rate"
 def _sum_numbers(
     metric: MaxGap, quality: Any, y_true: Any, y_pred: Any, groups: Any, *people: Any
 ) -> Rows:
-    """Read a number in [0, 1] of each row, from a quality that is no rate by name."""
+    """Read a number in [0, 1] of each row, from a quality that is not a rate."""
     warn_if_reordered(y_true=y_true, y_pred=y_pred, sensitive_features=groups)
-    given = {"y_true": y_true, "y_pred": y_pred}
-    numbers, counted = numbers_of(quality, given, check_scores)
+    arguments = {"y_true": y_true, "y_pred": y_pred}
+    numbers, counted = numbers_of(quality, arguments, check_scores)
     rows = metric.read(None, numbers, groups, None, *people)
     return (rows if counted.all() else rows[counted]).grouped()
 
@@ -263,8 +263,8 @@ def tabulate_groups(
     """Tabulate the groups by decreasing distance from the average."""
     shares = tail_shares(groups.gaps, groups.weights, alpha, fractional=fractional)
     statistic = groups.statistic
-    means, of_others = means_of_groups(statistic)
-    reference, compared = of_others, ~np.isnan(groups.gaps)
+    means, other_means = compute_means(statistic)
+    reference, compared = other_means, ~np.isnan(groups.gaps)
     if baseline is not None:
         reference, compared = known_means(baseline, len(compared)), groups.compared
     ends = wilson_interval(means.share, means.rows, confidence_level)
@@ -281,8 +281,8 @@ def tabulate_groups(
     if baseline is None and epsilon == 0 and are_outcomes(statistic):
         pvalues[compared] = exact_pvalues(statistic, compared, alternative)
     else:
-        both = means.take(compared), reference.take(compared)
-        pvalues[compared] = pvalues_of_difference(*both, epsilon, alternative)
+        samples = means.take(compared), reference.take(compared)
+        pvalues[compared] = pvalues_of_difference(*samples, epsilon, alternative)
     if compared.any():
         adjusted[compared] = false_discovery_control(pvalues[compared])
     columns = {
@@ -295,7 +295,7 @@ def tabulate_groups(
         "gap": groups.gaps,
         "tail_share": shares,
         "in_tail": shares > 0,
-        "rate_of_others": of_others.value,
+        "rate_of_others": other_means.value,
         "difference": difference,
         "difference_lower": np.maximum(difference - down, -1),
         "difference_upper": np.minimum(difference + up, 1),

@@ -39,11 +39,11 @@ class ExposureDifference(DifferenceOfMeans):
 
     @property
     def compares_numbers(self) -> bool:
-        """Whether means of any finite numbers are compared, as exposures are."""
+        """Return whether means of any finite numbers are compared."""
         return True
 
     def check(self, rows: Rows) -> Rows:
-        """Check scores, and return the exposure of each row; 1 is the mean of all."""
+        """Check scores; return the exposure of each row, relative to the mean."""
         scores = check_numbers(rows.y_pred, "y_score")
         people = (rows.weights > 0) * (1 if rows.n is None else rows.n)
         relevance = None
@@ -57,8 +57,8 @@ class ExposureDifference(DifferenceOfMeans):
             if not len(ranking):
                 continue
             weights = rows.weights[ranking]
-            found = expected_exposures(scores[ranking], people[ranking])
-            exposures[ranking] = found / np.average(found, weights=weights)
+            exposure = expected_exposures(scores[ranking], people[ranking])
+            exposures[ranking] = exposure / np.average(exposure, weights=weights)
             if relevance is not None:
                 exposures[ranking] -= _share_of_mean(relevance[ranking], weights)
         return replace(rows, y_true=None, y_pred=exposures)
@@ -95,7 +95,7 @@ def _check_relevance(y_true: Any) -> Floats:
 def expected_exposures(scores: Floats, people: Any) -> Floats:
     """Return the mean discount of each row over random orders of ties.
 
-    A row stands for a number of `people`, each of whom has a position of their own.
+    A row stands for several `people`, who take as many positions.
     """
     _, score_positions = np.unique(-scores, return_inverse=True)
     sizes = np.bincount(score_positions, people).astype(np.int64)
@@ -105,14 +105,14 @@ def expected_exposures(scores: Floats, people: Any) -> Floats:
 
 
 def _summed_discounts(positions: Integers) -> Floats:
-    """Sum the discounts up to each position, after many by Euler and Maclaurin."""
+    """Sum the discounts up to each position; approximate long sums by integrals."""
     most = min(int(positions.max(initial=0)), _MOST_SUMMED)
     sums = np.append(0.0, np.cumsum(1 / np.log2(np.arange(most) + 2)))
-    found = sums[np.minimum(positions, most)]
+    totals = sums[np.minimum(positions, most)]
     ends = np.log(np.array([most, *positions[positions > most]]) + 1.0)
     integrals = math.log(2) * (expi(ends) + (1 - np.exp(-ends) / ends / 6) / ends / 2)
-    found[positions > most] += integrals[1:] - integrals[0]
-    return np.asarray(found)
+    totals[positions > most] += integrals[1:] - integrals[0]
+    return np.asarray(totals)
 
 
 @evaluates(ExposureDifference)

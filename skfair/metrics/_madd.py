@@ -28,13 +28,13 @@ from skfair.metrics._madd_bins import (
     N_BANDWIDTHS,
     StableInterval,
     bandwidths_to_one,
-    bins_of,
+    bin_scores,
+    count_bins,
     gap_curves,
     histogram_distance,
     histogram_gaps,
     is_automatic,
     most_stable,
-    number_of_bins,
     optimal_order,
     stable_interval,
 )
@@ -68,7 +68,7 @@ class MADD(MetricOfScores):
         """Check the options."""
         super().__post_init__()
         if not self.is_automatic:
-            number_of_bins(self.bandwidth)
+            count_bins(self.bandwidth)
 
     @property
     def is_automatic(self) -> bool:
@@ -78,7 +78,7 @@ class MADD(MetricOfScores):
     @property
     def n_bins(self) -> int:
         """Number of bins of the bandwidth, which is given."""
-        return number_of_bins(self.bandwidth)
+        return count_bins(self.bandwidth)
 
     def count(self, part: Rows) -> Any:
         """Count checked rows; by bin, at its lower edge, if that is faster.
@@ -93,7 +93,7 @@ class MADD(MetricOfScores):
         if n_cells > len(part) or not len(part):
             return super().count(part)
         cells = part.groups.codes.astype(np.intp) * n_bins
-        cells += bins_of(part.y_pred, n_bins).astype(np.intp)
+        cells += bin_scores(part.y_pred, n_bins).astype(np.intp)
         rows_of_cells = np.bincount(cells, minlength=n_cells)
         cells = np.flatnonzero(rows_of_cells)
         codes, bins = np.divmod(cells, n_bins)

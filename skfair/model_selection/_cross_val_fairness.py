@@ -61,7 +61,7 @@ from skfair.metrics._permutation import (
 )
 from skfair.metrics._resampling import check_seed, resample
 from skfair.metrics._sample import Sample
-from skfair.metrics._scorer import positive_label, response_method_for
+from skfair.metrics._scorer import choose_response_method, positive_label
 from skfair.model_selection._folds import GroupStratifiedKFold, cross_fit
 
 
@@ -300,7 +300,7 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
     )
     within = _permuted_within(within, metric, y, rows.strata)
     splitter = _make_splitter(cv, groups, selector, y, is_classifier(estimator))
-    method = response_method_for(metric, response_method)
+    method = choose_response_method(metric, response_method)
     metadata = {**labels, "sample_weight": sample_weight}
     routed = _route(estimator, splitter, metadata, groups, params or {})
     jobs: dict[str, Any] = {"n_jobs": n_jobs, "verbose": verbose}

@@ -41,7 +41,7 @@ from skfair.metrics._confidence_interval import (
     upper_bound,
 )
 from skfair.metrics._madd import MADD
-from skfair.metrics._madd_bins import bins_of
+from skfair.metrics._madd_bins import bin_scores
 from skfair.metrics._metric import Metric
 from skfair.metrics._parts import undefined_estimate
 from skfair.metrics._quantiles import UNDEFINED, Comparisons, Method
@@ -80,7 +80,7 @@ _LATER = 0.1
 _RECENT = 0.25
 
 
-#: A number of consecutive looks, and the table of their rows, or those of strata.
+#: A number of consecutive looks, and the table of their rows, or tables by stratum.
 Block = tuple[int, Any]
 #: Largest number of blocks of the same number of looks.
 _OF_ONE_LENGTH = 4
@@ -93,7 +93,7 @@ _N_TAILS = 24
 
 
 class Disparity(NamedTuple):
-    """Disparity of the groups that are large enough."""
+    """Disparity between the groups that are large enough."""
 
     comparisons: Comparisons
     stratum: Hashable  # where it is largest
@@ -101,6 +101,14 @@ class Disparity(NamedTuple):
     # Numbers of groups, strata and rates, large enough or not, and the smallest size.
     known: tuple[int, ...]
     n_waiting: int  # groups, in all strata together, that are too small
+
+
+class Change(NamedTuple):
+    """Numbers of looks before a change: an estimate, and the ends of its interval."""
+
+    estimate: int
+    first: int
+    last: int
 
 
 class FairnessMonitor:
@@ -233,13 +241,13 @@ class FairnessMonitor:
         self._looks: list[dict[str, Any]] = []
         self._blocks: list[Block] = []
         # When a change began: the estimate, and the ends of its interval.
-        self._change: tuple[int, int, int] | None = None
+        self._change: Change | None = None
 
     def __repr__(self) -> str:
-        seen = "no rows"
+        history = "no rows"
         if self._looks:
-            last = self._last()
-            seen = (
+            last = self._last_look()
+            history = (
                 f"{counted(last['n_rows'], 'row')} in "
                 f"{counted(len(self._looks), 'look')}, value {last['value']:.4g} "
                 f"[{last['lower']:.4g}, {last['upper']:.4g}], "
@@ -248,12 +256,12 @@ class FairnessMonitor:
         return (
             f"FairnessMonitor({self._metric_text}, at_most={self.at_most!r}, "
             f"confidence_level={self.confidence_level!r}, "
-            f"min_group_size={self.min_group_size!r}; {seen})"
+            f"min_group_size={self.min_group_size!r}; {history})"
         )
 
     @property
     def _metric_text(self) -> str:
-        """Name of the metric, with its options as they are typed."""
+        """Return the name of the metric, with its options as keywords."""
         name, options = self._metric.name, changed_options(self._metric)
         settings = [f", {name}={value!r}" for name, value in sorted(options.items())]
         return f"partial({name}{''.join(settings)})" if settings else name
@@ -299,10 +307,10 @@ class FairnessMonitor:
         """
         batch = self._observe(y_true, y_score, sensitive_features, control_features)
         self._check_strata(batch)
-        total = batch if self.table_ is None else added(self.table_, batch)
+        total = batch if self.table_ is None else add_tables(self.table_, batch)
         look = self._look(total)
         if self._n_scores is not None:  # unless scores have any scale
-            batch = rounded(batch, self._n_scores)
+            batch = round_scores(batch, self._n_scores)
         blocks = add_look(self._blocks, batch)
         recent, change = self._recent(blocks)
         self.table_, self._blocks, self._change = total, blocks, change
@@ -364,9 +372,11 @@ class FairnessMonitor:
         merged.table_, merged._blocks = self.table_, self._blocks
         for other in others:
             merged._check_strata(other.table_)
-            merged.table_ = added(merged.table_, other.table_)
+            merged.table_ = add_tables(merged.table_, other.table_)
             pairs = zip(merged._blocks, other._blocks, strict=True)
-            merged._blocks = [(n, added(own, more)) for (n, own), (_, more) in pairs]
+            merged._blocks = [
+                (n, add_tables(table, more)) for (n, table), (_, more) in pairs
+            ]
         recent, merged._change = merged._recent(merged._blocks)
         merged._looks.append(merged._look(merged.table_) | recent)
         return merged
@@ -397,10 +407,10 @@ class FairnessMonitor:
 
         With strata these are the groups that are compared in none.
         """
-        self._last()
+        self._last_look()
         parts = _parts(self.table_)
-        compared = _compared_groups(parts, self._smallest(parts))
-        rows = dict.fromkeys(_groups_of(parts), 0)
+        compared = _compared_groups(parts, self._smallest_size(parts))
+        rows = dict.fromkeys(_list_groups(parts), 0)
         for part in parts.values():
             for group, count in zip(part.labels, part.counts.tolist(), strict=True):
                 rows[group] += count
@@ -415,17 +425,17 @@ class FairnessMonitor:
         ValueError
             If there was no look yet.
         """
-        return self._anytime(*(self._last()[name] for name in _COLUMNS[1:4]))
+        return self._anytime(*(self._last_look()[name] for name in _COLUMNS[1:4]))
 
     @property
     def pvalue_(self) -> float:
         """Smallest p-value so far, of the disparity being at most `at_most`."""
-        return float(self._last()["pvalue"])
+        return float(self._last_look()["pvalue"])
 
     @property
     def alarm_(self) -> bool:
         """Whether the disparity was ever certain to be above `at_most`."""
-        return bool(self._last()["alarm"])
+        return bool(self._last_look()["alarm"])
 
     @property
     def change_alarm_(self) -> bool:
@@ -433,15 +443,15 @@ class FairnessMonitor:
 
         It was certain to differ from the disparity of the rows before that look.
         """
-        return bool(self._last()["change_alarm"])
+        return bool(self._last_look()["change_alarm"])
 
     @property
     def change_time_(self) -> ConfidenceInterval | None:
         """When the disparity changed: how many looks there were before.
 
-        It is the position of a look in the index of `history_`, the first being 0, with
-        an interval for it that holds if the distributions changed once. None as long
-        as no disparity was certain to differ from the one before.
+        The number is the position of a look in the index of `history_`, from 0. Its
+        interval holds if the distributions changed once. None as long as no disparity
+        was certain to differ from an earlier one.
         """
         if self._change is None:
             return None
@@ -450,7 +460,7 @@ class FairnessMonitor:
     @property
     def value_recent_(self) -> float:
         """Disparity of the recent rows: `interval_recent_` says which they are."""
-        return float(self._last()["recent"])
+        return float(self._last_look()["recent"])
 
     @property
     def interval_recent_(self) -> ConfidenceInterval:
@@ -459,7 +469,7 @@ class FairnessMonitor:
         These are the rows since the change, if there was one, else those of about the
         last quarter of all looks. The intervals of all looks hold at once.
         """
-        return self._anytime(*(self._last()[name] for name in _RECENT_COLUMNS[:3]))
+        return self._anytime(*(self._last_look()[name] for name in _RECENT_COLUMNS[:3]))
 
     def _anytime(self, value: float, lower: float, upper: float) -> ConfidenceInterval:
         """Return the interval that holds at all looks at once."""
@@ -535,7 +545,7 @@ class FairnessMonitor:
             _check_entry("looks", data["looks"], lambda looks: len(looks) <= n_looks)
             if change := data["change"]:
                 _check_entry("change", change, _are_three)
-                monitor._change = tuple(change)
+                monitor._change = Change(*change)
         except (TypeError, KeyError) as error:
             raise ValueError(
                 f"data must be a state that {cls.__name__}.to_dict has returned, but "
@@ -550,7 +560,7 @@ class FairnessMonitor:
         sensitive_features: ArrayLike | None = None,
         control_features: ArrayLike | None = None,
     ) -> Any:
-        """Return the table of rows, or of each stratum."""
+        """Return the table of a batch of rows, or the table of each stratum."""
         columns = sensitive_features, control_features
         if not isinstance(y_score, Mapping):
             return self._count(y_true, y_score, *columns)
@@ -572,7 +582,7 @@ class FairnessMonitor:
         return dict(zip(strata, counted, strict=True))
 
     def _count(self, y_true: Any, y_score: Any, *columns: Any) -> Any:
-        """Count rows, or the rows of each stratum, in a table of equal weights."""
+        """Count rows, or the rows of each stratum, in a table without weights."""
         rows = self._metric.read(y_true, y_score, *columns)
         if rows.weight is not None:
             raise ValueError(
@@ -584,23 +594,23 @@ class FairnessMonitor:
         if rows.strata is None:
             return table_of(self._metric.condense(checked))
         by_stratum = {}
-        for label, own in rows.split_by_stratum():
-            if not len(own):
+        for label, positions in rows.split_by_stratum():
+            if not len(positions):
                 continue
-            part = replace(checked[own], strata=None)
+            part = replace(checked[positions], strata=None)
             table = table_of(self._metric.condense(part))
-            n_counted, n_own = table.counts.sum(), part.n_people
-            if self._metric.averages_strata and n_counted != n_own:
+            n_counted, n_people = table.counts.sum(), part.n_people
+            if self._metric.averages_strata and n_counted != n_people:
                 raise ValueError(
                     "metric must have multistratum='max' where only some rows count, "
-                    f"as in rates of one true label: {n_counted} of {n_own} rows "
+                    f"as in rates of one true label: {n_counted} of {n_people} rows "
                     f"of the stratum {label!r} do, and its weight is that of all."
                 )
             by_stratum[label] = table
         return by_stratum
 
     def _check_strata(self, batch: Any) -> None:
-        """Raise if a batch has strata and earlier rows have not, or the reverse."""
+        """Raise unless both the batch and earlier rows have strata, or neither."""
         before = self.table_
         if before is not None and isinstance(before, dict) != isinstance(batch, dict):
             raise ValueError(
@@ -610,19 +620,16 @@ class FairnessMonitor:
             strata = dict.fromkeys([*(self.table_ or ()), *batch])
             warn_of_look_alikes(strata, "control_features")
 
-    def _recent(
-        self, blocks: list[Block]
-    ) -> tuple[dict[str, Any], tuple[int, int, int] | None]:
-        """Return the entries of a look about the recent rows, and when a change began.
+    def _recent(self, blocks: list[Block]) -> tuple[dict[str, Any], Change | None]:
+        """Return the entries of a look about the recent rows, and the change, if any.
 
         All statements of all looks hold at once. Half of a look's error probability is
-        for the difference between rows before and since a start, a quarter for the
-        difference between rows of two starts and later ones, and a quarter for
-        intervals.
+        spent on the differences between rows before and since each start, a quarter on
+        the differences that narrow the time of the change, and a quarter on intervals.
         """
-        n_looks, splits = sum(n for n, _ in blocks), splits_of(blocks)
-        look_tail = (1 - self.confidence_level) * share_of_look(n_looks)
-        since = {0: reduce(added, [part for _, part in blocks])}
+        n_looks, splits = sum(n for n, _ in blocks), split_blocks(blocks)
+        look_tail = (1 - self.confidence_level) * look_share(n_looks)
+        since = {0: reduce(add_tables, [part for _, part in blocks])}
         since |= {start: later for start, _, later in splits}
         tail = look_tail / (4 * max(len(splits), 1))
         distances = {
@@ -633,14 +640,14 @@ class FairnessMonitor:
         if distances:
             best = max(distances, key=distances.__getitem__)
             if change is None and distances[best] > 0:
-                change = best, 1, n_looks - 1
+                change = Change(best, 1, n_looks - 1)
             if change is not None:
                 tail /= max(len(splits) - 1, 1)
-                change = self._narrowed(change, blocks, best, since[best], tail)
+                change = self._narrow_change(change, blocks, best, since[best], tail)
         if change is None:
             start = max(look for look in since if look <= (1 - _RECENT) * n_looks)
         else:
-            start = min(look for look in since if look >= change[0])
+            start = min(look for look in since if look >= change.estimate)
         tail = look_tail / (8 * len(since))
         alarmed = bool(self._looks) and self._looks[-1]["change_alarm"]
         comparisons = self._compare_once(since[start])
@@ -649,17 +656,17 @@ class FairnessMonitor:
         entries = zip(_RECENT_COLUMNS, (comparisons.value, *ends, alarm), strict=True)
         return dict(entries), change
 
-    def _narrowed(
+    def _narrow_change(
         self,
-        change: tuple[int, int, int],
+        change: Change,
         blocks: list[Block],
         best: int,
         later: Any,
         tail: float,
-    ) -> tuple[int, int, int]:
-        """Move the first possible look of a change past rows with another disparity.
+    ) -> Change:
+        """Narrow the interval of a change by rows before its best estimate.
 
-        If rows between a look and `best` differ from those since, the change began
+        If rows between a look and `best` differ from the rows since, the change began
         after that look.
         """
         estimate, first, last = change
@@ -670,33 +677,33 @@ class FairnessMonitor:
                 continue
             if not first <= end < last:
                 break
-            between = part if between is None else added(part, between)
+            between = part if between is None else add_tables(part, between)
             if self._distance(between, later, tail) > 0:
                 first = end + 1
                 break
-        return max(estimate, first), first, last
+        return Change(max(estimate, first), first, last)
 
     def _distance(self, first: Any, second: Any, tail: float) -> float:
         """Return how far apart the bounds of two samples are.
 
-        Only groups that are large enough in both are compared: a group that has become
-        so, or has appeared, is no change of the others.
+        Only groups that are large enough in both are compared, since a group that grows
+        or appears is no change of the other groups.
         """
         ours, theirs = _parts(first), _parts(second)
-        smallest, both = self._smallest(ours, theirs), []
+        smallest, samples = self._smallest_size(ours, theirs), []
         for label in (label for label in ours if label in theirs):
             pair = ours[label], theirs[label]
             true = _true_classes(*pair)
             large = [_large_groups(part, smallest, true) for part in pair]
             groups = [group for group in large[0] if group in large[1]]
-            both.append([select_groups(part, groups) for part in pair])
-        if not both:
+            samples.append([select_groups(part, groups) for part in pair])
+        if not samples:
             return -math.inf
         before, since = (
             self._compare_once(
                 dict(enumerate(parts)) if isinstance(first, dict) else parts[0]
             )
-            for parts in zip(*both, strict=True)
+            for parts in zip(*samples, strict=True)
         )
         return separation(before, since, tail)
 
@@ -733,67 +740,69 @@ class FairnessMonitor:
             "n_waiting": n_waiting,
         }
 
-    def _smallest(self, *several: Mapping[Hashable, Any]) -> int:
+    def _smallest_size(self, *several: Mapping[Hashable, Any]) -> int:
         """Return the smallest number of rows of a group that is compared."""
-        given = (part.min_group_size for parts in several for part in parts.values())
-        return max(self.min_group_size, max(given, default=1))
+        sizes = (part.min_group_size for parts in several for part in parts.values())
+        return max(self.min_group_size, max(sizes, default=1))
 
     def _disparity(self, table: Any, method: Method = "anytime") -> Disparity:
         """Return the disparity of a table, the largest over strata or their mean.
 
-        Bounds for all looks give each pair of groups its share of the level, large
-        enough or not.
+        In bounds for all looks, each pair of groups has a share of the level, even if
+        the groups are too small.
         """
         parts, within = _parts(table), isinstance(table, dict)
-        every, smallest = _groups_of(parts), self._smallest(parts)
-        found, reasons, large = {}, {}, {}
+        groups, smallest = _list_groups(parts), self._smallest_size(parts)
+        defined, reasons, large = {}, {}, {}
         for label, part in parts.items():
             large[label] = _large_groups(part, smallest)
-            comparisons = self._compare_large(part, every, smallest, method)
+            comparisons = self._compare_large(part, groups, smallest, method)
             reasons[label], message = comparisons.reason, comparisons.message
             if not math.isnan(comparisons.value):
-                found[label] = comparisons
+                defined[label] = comparisons
         if within:
-            message = self._message_of_strata(reasons, any_found=bool(found))
+            message = self._message_of_strata(reasons, any_found=bool(defined))
         if method == "anytime":
-            n_all = len(parts) * len(every) * (len(every) - 1)
-            for label, comparisons in found.items():
+            n_all = len(parts) * len(groups) * (len(groups) - 1)
+            for label, comparisons in defined.items():
                 n_large = len(large[label])
-                share = n_large * (n_large - 1) * len(found) / n_all
-                found[label] = _assign_tail_share(comparisons, share)
-        known = len(every), len(parts), sum(map(_n_rates, parts.values())), smallest
-        n_groups = sum(len(large[label]) for label in found)
-        n_waiting = len(parts) * len(every) - sum(map(len, large.values()))
+                share = n_large * (n_large - 1) * len(defined) / n_all
+                defined[label] = _assign_tail_share(comparisons, share)
+        known = len(groups), len(parts), sum(map(_n_rates, parts.values())), smallest
+        n_groups = sum(len(large[label]) for label in defined)
+        n_waiting = len(parts) * len(groups) - sum(map(len, large.values()))
         sizes = n_groups, known, n_waiting
         largest, weights = None, None
         if within and self._metric.averages_strata:
-            weights = [float(parts[label].counts.sum()) for label in found]
-        elif found:
-            largest = max(found, key=lambda label: found[label].value)
-        joined = join_comparisons([*found.values()], weights) if found else UNDEFINED
+            weights = [float(parts[label].counts.sum()) for label in defined]
+        elif defined:
+            largest = max(defined, key=lambda label: defined[label].value)
+        joined = (
+            join_comparisons([*defined.values()], weights) if defined else UNDEFINED
+        )
         return Disparity(joined._replace(message=message), largest, *sizes)
 
     def _message_of_strata(
         self, reasons: Mapping[Hashable, str], *, any_found: bool
     ) -> str:
-        """Warn of the strata that are left out, or of groups in them."""
+        """Write which strata are left out, or which groups within strata."""
         text = describe_strata(reasons, undefined=not any_found)
         if not any_found:
             return undefined_estimate(self._metric.name, text).message
         return f"{self._metric.name} {text}." if text else ""
 
     def _compare_large(
-        self, table: Any, every: list[Hashable], smallest: int, method: Method
+        self, table: Any, groups: list[Hashable], smallest: int, method: Method
     ) -> Comparisons:
         """Compare the groups of one stratum that are large enough.
 
-        `every` holds the groups of all strata: a group that is not compared is named.
+        `groups` holds the groups of all strata: a group that is not compared is named.
         """
         if self._metric.leaves_groups_out:
             return self._compare(table._rows, method, smallest)
         rows = _rows_by_group(table)
-        sizes = np.array([rows.get(group, 0) for group in every], dtype=np.intp)
-        large, reason = comparable_groups(every, sizes, smallest)
+        sizes = np.array([rows.get(group, 0) for group in groups], dtype=np.intp)
+        large, reason = comparable_groups(groups, sizes, smallest)
         name, which = self._metric.name, " that count"
         if reason and table._rows.y_true is not None:
             which = " of each true label"
@@ -803,17 +812,17 @@ class FairnessMonitor:
             return UNDEFINED._replace(reason=reason, message=message)
         if not reason:
             return self._compare(table._rows, method)
-        small = [every[i] for i in np.flatnonzero(sizes < smallest)]
-        few = describe_left_out(small, len(every), smallest, which)
-        own = select_groups(table, [every[i] for i in large])
-        return self._compare(own._rows, method)._replace(
+        small = [groups[i] for i in np.flatnonzero(sizes < smallest)]
+        few = describe_left_out(small, len(groups), smallest, which)
+        selected = select_groups(table, [groups[i] for i in large])
+        return self._compare(selected._rows, method)._replace(
             reason=reason, message=f"{name} leaves groups out: {few}."
         )
 
     def _compare(
         self, cells: Rows, method: Method, min_group_size: int | None = None
     ) -> Comparisons:
-        """Return the disparity of cells that were kept, with bounds of the noise."""
+        """Return the disparity of selected groups, with bounds of its noise."""
         if min_group_size is not None:
             groups = replace(cells.groups, min_group_size=min_group_size)
             cells = cells.replace_groups(groups)
@@ -829,7 +838,7 @@ class FairnessMonitor:
             lambda tail: self.at_most - bounds.low(tail / bounds.n_comparisons)
         )
 
-    def _last(self) -> dict[str, Any]:
+    def _last_look(self) -> dict[str, Any]:
         """Return the last row of the history."""
         if not self._looks:
             raise ValueError("the monitor has seen no rows yet: call update first.")
@@ -850,7 +859,7 @@ def _metric_to_dict(metric: Metric) -> dict[str, Any]:
 
 
 def _metric_from_dict(data: Any) -> Metric:
-    """Return the metric of a name and options."""
+    """Return the metric with a name and options from JSON."""
     if not isinstance(data, Mapping) or set(data) != {"name", "options"}:
         raise ValueError(
             f"metric must be a dictionary of name and options, got {brief(data)}."
@@ -870,17 +879,17 @@ def _metric_from_dict(data: Any) -> Metric:
 
 
 def _parts(table: Any) -> Mapping[Hashable, Any]:
-    """Return the table of each stratum by its label, which is None without strata."""
+    """Return the table of each stratum by label; without strata the label is None."""
     return table if isinstance(table, dict) else {None: table}
 
 
-def _groups_of(parts: Mapping[Hashable, Any]) -> list[Hashable]:
-    """List the groups of any stratum, those without rows included."""
+def _list_groups(parts: Mapping[Hashable, Any]) -> list[Hashable]:
+    """List the groups of all strata, including groups without rows."""
     return list(dict.fromkeys(g for part in parts.values() for g in part.labels))
 
 
 def _rows_by_label(table: CountTable) -> dict[Hashable, Integers]:
-    """Count the people of each group by true class, none without true labels."""
+    """Count the people of each group by true class; empty without true labels."""
     rows = table._rows
     if rows.y_true is None:
         return {}
@@ -920,7 +929,7 @@ def _compared_groups(parts: Mapping[Hashable, Any], smallest: int) -> set[Hashab
 
 
 def _n_rates(table: CountTable) -> int:
-    """Count the rates of a group that are compared, beside 1 without true labels."""
+    """Count the rates that are compared in each group."""
     rows = table._rows
     if rows.y_true is None:
         return 1
@@ -938,7 +947,7 @@ def select_groups(table: CountTable, labels: Sequence[Hashable]) -> CountTable:
 
 
 def _assign_tail_share(comparisons: Comparisons, share: float) -> Comparisons:
-    """Return comparisons as one, with a share of the tail, split over them."""
+    """Count comparisons as one, and split a share of the tail over them."""
     low, n_comparisons = comparisons.low, comparisons.n_comparisons
     return comparisons._replace(
         n_comparisons=1, low=lambda tail: low(tail * share / n_comparisons)
@@ -946,7 +955,7 @@ def _assign_tail_share(comparisons: Comparisons, share: float) -> Comparisons:
 
 
 def _table_to_json(table: Any) -> Any:
-    """Return a table, or the table of each stratum, as lists, numbers and text."""
+    """Return a table, or the table of each stratum, in types of JSON."""
     if isinstance(table, dict):
         strata = [[label_to_json(key), part.to_dict()] for key, part in table.items()]
         return {"strata": strata}
@@ -986,7 +995,7 @@ def _look_from_json(look: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_entry(name: str, value: Any, is_valid: Callable[[Any], bool]) -> None:
-    """Raise unless an entry of a state has its type and size."""
+    """Raise unless an entry of a state has the expected type and size."""
     if not is_valid(value):
         raise TypeError(f"{name} is {brief(value)[:80]}")
 
@@ -1020,19 +1029,19 @@ _IS_ENTRY: dict[str, Callable[[Any], bool]] = {
 }
 
 
-def added(total: Any, batch: Any) -> Any:
+def add_tables(total: Any, batch: Any) -> Any:
     """Add up two tables, or the two tables of each stratum."""
     if not isinstance(batch, dict):
         return total + batch
-    both = total.keys() & batch.keys()
-    return total | batch | {label: total[label] + batch[label] for label in both}
+    common = total.keys() & batch.keys()
+    return total | batch | {label: total[label] + batch[label] for label in common}
 
 
-def rounded(table: Any, n_scores: int) -> Any:
+def round_scores(table: Any, n_scores: int) -> Any:
     """Round scores of distributions down to multiples of 1 / n_scores below 1."""
     if isinstance(table, dict):
-        return {label: rounded(part, n_scores) for label, part in table.items()}
-    scores = bins_of(table._rows.y_pred, n_scores) / n_scores
+        return {label: round_scores(part, n_scores) for label, part in table.items()}
+    scores = bin_scores(table._rows.y_pred, n_scores) / n_scores
     return CountTable._wrap(merge_cells(replace(table._rows, y_pred=scores)))
 
 
@@ -1044,21 +1053,21 @@ def add_look(blocks: Sequence[Block], batch: Any) -> list[Block]:
         if len(alike) <= _OF_ONE_LENGTH:
             return joined
         i = alike[0]
-        joined[i : i + 2] = [(2 * length, added(joined[i][1], joined[i + 1][1]))]
+        joined[i : i + 2] = [(2 * length, add_tables(joined[i][1], joined[i + 1][1]))]
         length *= 2
 
 
-def splits_of(blocks: Sequence[Block]) -> list[tuple[int, Any, Any]]:
-    """Return how many looks are before each block, and the rows before and since."""
+def split_blocks(blocks: Sequence[Block]) -> list[tuple[int, Any, Any]]:
+    """Return for each block the number of earlier looks, and rows before and since."""
     lengths, parts = zip(*blocks, strict=True)
-    before = accumulate(parts, added)
-    since = [*accumulate(parts[::-1], lambda late, early: added(early, late))][::-1]
-    # The last sum is that of all blocks, which no block follows.
-    return list(zip(accumulate(lengths), before, since[1:], strict=False))
+    before = accumulate(parts, add_tables)
+    later = [*accumulate(parts[::-1], lambda late, early: add_tables(early, late))]
+    # No block follows the last sum, which contains all blocks.
+    return list(zip(accumulate(lengths), before, later[-2::-1], strict=False))
 
 
-def share_of_look(n_looks: int) -> float:
-    """Return the share of a look in the error probability; all add up to 1."""
+def look_share(n_looks: int) -> float:
+    """Return the share of the error probability for a look; shares add up to 1."""
     return 1 / (_SUM_OF_SHARES * (n_looks + 1) * math.log(n_looks + 1) ** 2)
 
 

@@ -23,7 +23,7 @@ from skfair._mitigation import (
 )
 from skfair._utils._arrays import Floats
 from skfair._utils._progress import Tasks, with_callbacks
-from skfair._utils._response import threshold_of
+from skfair._utils._response import decision_threshold
 from skfair._utils._validation import check_choice, check_real
 from skfair.groups import Selector
 from skfair.postprocessing._fold_repair import (
@@ -509,7 +509,7 @@ class MADDPostProcessor(
 
     def _find_threshold(self, models: list[Any]) -> float:
         """Return the threshold: given, or else of fitted classifiers."""
-        return threshold_of(models) if self.threshold is None else self.threshold
+        return decision_threshold(models) if self.threshold is None else self.threshold
 
 
 def refuse_labels_as_strata(inputs: FitInputs) -> None:

@@ -30,7 +30,7 @@ from skfair._mitigation import (
 from skfair._rows import Rows
 from skfair._utils._arrays import Floats
 from skfair._utils._progress import Tasks, with_callbacks
-from skfair._utils._response import threshold_of
+from skfair._utils._response import decision_threshold
 from skfair.groups import Codes, Groups, Selector, encode_groups, resolve_groups
 from skfair.model_selection._folds import Split, assign_folds
 
@@ -251,7 +251,7 @@ class RepairedClassifier(
                 self.repair_ = clone(self.repair, safe=False).fit(held_out)
                 self.comparison_ = _compare_folds(self, held_out)
             self.estimator_ = fit_all(self.estimator, inputs.X, target, params)
-        self.threshold_ = threshold_of([self.estimator_])
+        self.threshold_ = decision_threshold([self.estimator_])
         tasks.end()
         return self
 

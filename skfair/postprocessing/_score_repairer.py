@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from skfair._mitigation import ROUTED, LinkedToSite
 from skfair._rows import Rows
 from skfair._utils._arrays import Floats
-from skfair._utils._columns import drop_columns, positions_of, select_columns
+from skfair._utils._columns import drop_columns, find_positions, select_columns
 from skfair._utils._validation import (
     ParameterError,
     check_choice,
@@ -412,7 +412,7 @@ CountTable
         validate_data(self, table, reset=reset, skip_check_array=True)
         selector, rest = self.sensitive_features, table
         if selector is not None and not callable(selector):
-            rest = drop_columns(table, positions_of(table, selector))
+            rest = drop_columns(table, find_positions(table, selector))
         if rest.shape[1] != 1:
             raise ValueError(
                 f"scores has {rest.shape[1]} columns beside those that "

@@ -22,7 +22,7 @@ from skfair._mitigation import (
     route_fit_params,
 )
 from skfair._utils._progress import Tasks, with_callbacks
-from skfair._utils._response import threshold_of
+from skfair._utils._response import decision_threshold
 from skfair._utils._validation import check_real
 from skfair.groups import Selector
 from skfair.postprocessing._group_prediction import (
@@ -456,4 +456,4 @@ class UnawarePostProcessor(
 
     def _threshold_of(self, models: list[Any]) -> float:
         """Return the parameter `threshold`, by default that of fitted classifiers."""
-        return threshold_of(models) if self.threshold is None else self.threshold
+        return decision_threshold(models) if self.threshold is None else self.threshold

@@ -22,7 +22,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair._rows import Rows, check_clusters, find_distinct
 from skfair._utils._arrays import Bools, Floats, Integers
-from skfair._utils._columns import floats_in, names_columns, select_columns
+from skfair._utils._columns import names_columns, read_floats, select_columns
 from skfair._utils._progress import Progress
 from skfair._utils._response import (
     RANKED_METHODS,
@@ -46,12 +46,12 @@ from skfair._utils._warnings import (
     warn_user,
 )
 from skfair.frames._query import (
-    Counted,
+    RowCounts,
     Table,
-    control_names,
     count_rows_by,
-    names_of,
+    group_names,
     open_table,
+    stratum_names,
 )
 from skfair.groups import (
     CROSS,
@@ -713,8 +713,8 @@ def read_frame(
     """Read a table of few rows, of counts or people, or count its rows by model."""
     columns = {
         "y_true": y_true,
-        "sensitive_features": names_of(sensitive_features),
-        "control_features": control_names(control_features),
+        "sensitive_features": group_names(sensitive_features),
+        "control_features": stratum_names(control_features),
         "sample_weight": sample_weight,
         "counts": counts,
         "clusters": clusters,
@@ -839,9 +839,9 @@ def _count_rows(
     classes = [label for label in (columns["y_true"], predicted) if label is not None]
     if score is not None and predicted is None and options.scale == "probability":
         least = options.threshold or -SCORE_ROUNDING
-        added[_unused("decision", names)] = floats_in(table, score) >= least
+        added[_unused("decision", names)] = read_floats(table, score) >= least
     if weight is not None:
-        weights = floats_in(table, weight)
+        weights = read_floats(table, weight)
         level = (weights.log(2) / _WEIGHT_STEP).floor()
         steps = nw.when(weights > 0).then(level).otherwise(nw.lit(0.0))
         added[_unused("step of weight", names)] = steps
@@ -882,7 +882,7 @@ def _unused(name: str, names: Iterable[str]) -> str:
     return name
 
 
-def _count_scores(table: Table, n_rows: int) -> Counted:
+def _count_scores(table: Table, n_rows: int) -> RowCounts:
     """Count rows by score, or in bins of scores."""
     if table.score is None or n_rows <= _MAX_SCORES:
         return count_rows_by(table, None)
@@ -894,7 +894,7 @@ def _count_scores(table: Table, n_rows: int) -> Counted:
     return count_rows_by(replace(table, narrow_ends=True), n_bins)
 
 
-def _split_pairs(entries: Counted) -> Counted:
+def _split_pairs(entries: RowCounts) -> RowCounts:
     """Give each of two rows of a bin an entry, since both of their scores are known."""
     pairs = (entries.counts == 2) & (entries.lows < entries.highs)
     order = np.repeat(np.arange(len(pairs)), np.where(pairs, 2, 1))
@@ -917,7 +917,7 @@ def _split_pairs(entries: Counted) -> Counted:
 def _move_to_unit_interval(table: Table) -> Table:
     """Move scores to [0, 1], which changes no rank, so that bins can hold them."""
     assert table.score is not None
-    score, most = floats_in(table.frame, table.score), sys.float_info.max
+    score, most = read_floats(table.frame, table.score), sys.float_info.max
     finite = table.frame.filter((score >= -most) & (score <= most))
     ends = finite.select(score.min().alias("low"), score.max().alias("high"))
     row = _collected(ends)

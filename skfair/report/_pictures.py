@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pandas as pd
 
-from skfair._utils._text import format_in_unit, number, percent, points, quoted
+from skfair._utils._text import format_in_unit, number, percent, points, quote_group
 from skfair._utils._warnings import caught_warnings
 from skfair.report._metrics import ALPHA
 
@@ -56,7 +56,7 @@ def cdf_picture(
         sensitive_names=[attribute["name"]],
         scale=settings.get("scale", "probability"),
     )
-    first, second = (quoted(labels, group) for group in gap["pair"])
+    first, second = (quote_group(labels, group) for group in gap["pair"])
     ours, theirs = map(percent, gap["shares"])
     words = {"first": first, "second": second, "ours": ours, "theirs": theirs}
     words |= {"name": attribute["name"], "gap": points(gap["value"])}

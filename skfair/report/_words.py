@@ -18,7 +18,7 @@ from skfair._utils._text import (
     percent,
     points,
     quote,
-    quoted,
+    quote_group,
     whole,
 )
 from skfair.groups import CROSS, MISSING_LABEL
@@ -530,7 +530,7 @@ def _name_furthest(
     pair = [None if i is None else labels[i] for i in place["pair"]]
     if any(map(is_missing, pair)):
         return
-    first, second = (quoted(labels, i) for i in place["pair"])
+    first, second = (quote_group(labels, i) for i in place["pair"])
     among = place["classes"] if measure["question"] == "errors" else None
     yield say(
         "further apart",
@@ -857,7 +857,7 @@ def describe(summary: Summary, attribute: Summary, measure: Summary) -> str:
     if measure["value"] is None:
         return _reason(attribute, measure)
     metric = MEASURES[key]
-    first, second = (quoted(labels, group) for group in place["pair"])
+    first, second = (quote_group(labels, group) for group in place["pair"])
     ours, theirs = (
         "" if x is None else metric.format_group(x) for x in place["figures"]
     )

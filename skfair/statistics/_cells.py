@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from skfair._rows import Rows
 from skfair._utils._arrays import Floats, Integers
-from skfair._utils._columns import floats_in, open_frame
+from skfair._utils._columns import open_frame, read_floats
 from skfair._utils._validation import check_integer, check_numbers, check_scores
 from skfair.groups import (
     Groups,
@@ -267,7 +267,7 @@ def _read_numbers(column: nw.Series[Any], name: str) -> Floats:
     if not column.dtype.is_numeric():
         raise ValueError(f"cells[{name!r}] must be numbers, got {column.dtype}.")
     frame = column.to_frame()
-    column = frame.select(floats_in(frame, column.name))[column.name]
+    column = frame.select(read_floats(frame, column.name))[column.name]
     numbers: Floats = column.to_numpy().astype(np.float64)
     if name in ("low", "high"):
         return check_scores(numbers, f"cells[{name!r}]")

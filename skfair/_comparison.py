@@ -63,11 +63,12 @@ class Comparison(Result):
         the largest MCDP(0) over pairs of groups. With `control_features` it is the mean
         over strata, by the weight of their rows, of those that have two groups. With
         more than two groups, ``"adjusted_mcdp"`` is the same, where the gap of a pair
-        of groups is lowered by what its noise exceeds that of the pair with the least
-        noise. So a group of a few rows, whose gap is mostly noise, does not hide those
-        of the others. Of decisions they are ``"accuracy"`` (or ``"neg_cost"``),
-        ``"dcp"`` if errors are compared, and ``"difference"``, that of the rates. Of
-        `compare_models` they are ``"performance"`` and ``"disparity"``, as measured.
+        of groups is lowered by what its noise exceeds that of the pair with the
+        smallest noise. So a group of a few rows, whose gap is mostly noise, does not
+        hide those of the others. Of decisions they are ``"accuracy"`` (or
+        ``"neg_cost"``), ``"dcp"`` if errors are compared, and ``"difference"``, that of
+        the rates. Of `compare_models` they are ``"performance"`` and ``"disparity"``,
+        as measured.
     standard_error : dict
         Standard error of the difference of both models, by metric.
     group_sizes : dict
@@ -86,10 +87,10 @@ class Comparison(Result):
     larger. Of groups of one distribution with the sizes :math:`n_g` and :math:`n_h` the
     gap is :math:`\sqrt{\pi / 2} \, \log 2 \, \sqrt{1 / n_g + 1 / n_h}` in the mean, and
     less where a score has 2 % of the rows or more: that of a Brownian bridge at the
-    scores. The square of that, for the pair with the least noise, is taken out of the
-    square of a gap, down to 0. It is added instead to that of a map that was fitted to
-    all folds but one, and measured on them in turn: what the map has learnt from noise
-    cancels when the folds are put together, but not on new rows. Where
+    scores. The square of that, for the pair with the smallest noise, is taken out of
+    the square of a gap, down to 0. It is added instead to that of a map that was fitted
+    to all folds but one, and measured on them in turn: what the map has learnt from
+    noise cancels when the folds are put together, but not on new rows. Where
     `MADDPostProcessor` or `RepairedRegressor` find a band for `max_mcdp`, the gap is
     the one that they expect.
 
@@ -290,9 +291,9 @@ class Gap(NamedTuple):
 
     `slopes` computes its derivative in the weight of each row. `half_rows` is half a
     row as a share of each group that it compares, by stratum and group. `noise` is the
-    gap that the pair of groups with the least noise exceeds by chance, `scale` the root
-    of the sum of the inverse sizes of that pair, and `mean_noise` its mean gap where
-    groups do not differ.
+    gap that the pair of groups with the smallest noise exceeds by chance, `scale` the
+    root of the sum of the inverse sizes of that pair, and `mean_noise` its mean gap
+    where groups do not differ.
     """
 
     value: float
@@ -380,7 +381,7 @@ def mean_mcdp(rows: Rows, adjusts: bool = False) -> Gap:
     """Return the mean MCDP(0) of strata with two groups, by weight of rows.
 
     Rows with the code -1 are in no stratum. With `adjusts` the gap of a pair of groups
-    is lowered by what its noise exceeds that of the pair with the least.
+    is lowered by what its noise exceeds that of the pair with the smallest.
     """
     cells, n_groups = rows.stratum_group_codes, rows.n_groups
     n_strata = 1 if rows.strata is None else len(rows.strata.labels)
@@ -425,8 +426,8 @@ def _largest_gap(rows: Rows, critical: float = 0.0) -> Gap:
     """Return the gap of the pair of groups that is largest when adjusted for sizes.
 
     The noise of a pair is `critical` times the square root of the sum of its inverse
-    sizes. Of many groups the pairs are those of the largest ones, which have the least
-    noise. The slopes are those of the gap at the threshold that attains it.
+    sizes. Of many groups the pairs are those of the largest ones, which have the
+    smallest noise. The slopes are those of the gap at the threshold that attains it.
     """
     sizes = rows.groups.sizes()
     groups, present = keep_labels(rows.groups, sizes > 0), np.flatnonzero(sizes)
@@ -466,9 +467,9 @@ def _largest_gap(rows: Rows, critical: float = 0.0) -> Gap:
     value = adjusted_gap
     if critical == 0 and statistic.n_groups > MAX_PAIRWISE:
         value = MCDP().value(statistic)
-    least = float(scales.min())
-    mean_noise = least * _mean_distance(rows)
-    return Gap(value, slopes, halves, critical * least, least, mean_noise)
+    smallest = float(scales.min())
+    mean_noise = smallest * _mean_distance(rows)
+    return Gap(value, slopes, halves, critical * smallest, smallest, mean_noise)
 
 
 def _mean_distance(rows: Rows) -> float:

@@ -503,9 +503,9 @@ def _find_classes(
     if not len(weighted):
         raise ValueError(_WEIGHTLESS)
     if len(weighted) < 2:
-        least = "at least two" if several else "two"
+        expected = "at least two" if several else "two"
         raise ValueError(
-            f"y must have {least} classes, got 1 class: {weighted.tolist()}."
+            f"y must have {expected} classes, got 1 class: {weighted.tolist()}."
         )
     unknown = np.setdiff1d(seen, classes)
     if len(unknown):

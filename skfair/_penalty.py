@@ -62,7 +62,7 @@ def smooth_gap(
     # The smooth CDF of a group is F_g(t) = sum_i w_i sigmoid(temperature (t - s_i)) / W
     # over its rows i. It tends to the CDF as the temperature grows (theorem 3.5 of Jin,
     # Li, Feng, ICML 2024), while fewer scores have a gradient. At each threshold t the
-    # largest difference over pairs of groups is the largest minus the least F_g.
+    # largest difference over pairs of groups is the largest minus the smallest F_g.
     shares, codes, present = _shares_of_rows(codes, sample_weight)
     rows = _Rows(np.asarray(scores, dtype=np.float64), codes, shares, temperature)
     if len(present) < 2:
@@ -259,13 +259,13 @@ def _gap_of(rows: _Rows | _Grid, objective: Objective, sharpness: float) -> Smoo
 
 
 def _extremes(values: NDArray[Any]) -> tuple[int, int]:
-    """Find the groups with the largest and the least value."""
+    """Find the groups with the largest and the smallest value."""
     first, second = int(values.argmax()), int(values.argmin())
     return (first, second) if first != second else (0, 1)
 
 
 def _mean_gap(rows: _Rows | _Grid) -> SmoothGap:
-    """Return the difference of the largest and the least mean score."""
+    """Return the difference of the largest and the smallest mean score."""
     means = rows.means()
     pair = _extremes(-means)
     return SmoothGap(float(np.ptp(means)), -rows.signed_shares(pair), math.nan, pair)

@@ -1038,7 +1038,7 @@ _RANGE = re.compile(
 
 
 def _ends_of_range(label: str) -> tuple[float, float, str]:
-    """Return a sort key for a range: its least number, and its largest."""
+    """Return a sort key for a range: its smallest number, and its largest."""
     ends = [float(end) for end in re.findall(r"inf|\d+(?:\.\d+)?", label)]
     if label.startswith(("under", "<", "[-", "(-")):
         ends.insert(0, -math.inf)

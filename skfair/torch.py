@@ -262,7 +262,7 @@ def _read_facts(
     facts = [low, 1 - high, last_code, ordered[0], ordered[-1]]
     if "sample_weight" in given:
         facts.append(given["sample_weight"].min())
-    low, room, last, least, most, *lightest = torch.stack(
+    low, room, last, smallest, most, *lightest = torch.stack(
         [fact.to(torch.float32) for fact in facts]
     ).tolist()
     if not (low >= 0 and room >= 0):
@@ -275,4 +275,4 @@ def _read_facts(
         raise ValueError("groups has missing values (NaN), expected none.")
     if lightest and not lightest[0] >= 0:
         raise ValueError(f"sample_weight must be non-negative, got {lightest[0]}.")
-    return int(last) + 1, least < 0
+    return int(last) + 1, smallest < 0

@@ -46,8 +46,8 @@ class DuckDBRows:
         duckdb = require("duckdb", f"Reading {self.path}", extra("duckdb"))
         self._error, self._connection = duckdb.Error, duckdb.connect()
         self._connection.execute(f"SET memory_limit = '{_MEMORY}'")
-        # It takes the least and largest value that Parquet files state for all values,
-        # and overlooks nan, which they leave out.
+        # It takes the smallest and largest value that Parquet files state for all
+        # values, and overlooks nan, which they leave out.
         self._connection.execute("SET disabled_optimizers = 'statistics_propagation'")
         with self.problems():
             self._load(args, files, separator, above[0])
@@ -138,7 +138,7 @@ class DuckDBRows:
         return {name: n for name, n in zip(names, row, strict=True) if n}
 
     def extremes(self, name: str) -> tuple[float, float]:
-        """Return the least and the largest number of a column."""
+        """Return the smallest and the largest number of a column."""
         column = _quote_name(name)
         low, high = self._select(f"MIN({column}), MAX({column})")[0]
         return low, high

@@ -244,9 +244,9 @@ def _report(args: argparse.Namespace, faults: Faults) -> FairnessReport:
     values = [name for name, kind in kinds_of(args).items() if kind != "group"]
     labels = [name for name, kind in kinds_of(args).items() if kind == "label"]
     groups = [*dict.fromkeys(args.sensitive + args.control_features)]
-    least = args.min_group_size
+    min_group_size = args.min_group_size
     notes = [] if args.cluster or args.count else [*repeated(rows, args.sensitive)]
-    notes += [*odd_values(rows, [*groups, *labels], least)]
+    notes += [*odd_values(rows, [*groups, *labels], min_group_size)]
     positive = read_labels(rows, labels, faults)
     check_weights(rows, faults)
     notes += faults.notes

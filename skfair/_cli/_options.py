@@ -163,7 +163,7 @@ _TABLE: dict[str, dict[str, tuple[str, dict[str, Any]]]] = {
             {"nargs": "?", "const": "today"},
         ),
         "--limit": (
-            "largest value that is accepted, as mcdp=0.1, or least ratio of rates, as "
+            "largest value that is accepted, as mcdp=0.1, or smallest ratio of rates, "
             "impact_ratio=0.8; exit code 3 if it is missed. A number alone is for all "
             "metrics, and is told on the page",
             {**_REPEATED, "metavar": "[METRIC=]NUMBER"},

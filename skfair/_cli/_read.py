@@ -176,7 +176,7 @@ class PandasRows:
         return {name: n for name, n in counts.items() if n}
 
     def extremes(self, name: str) -> tuple[float, float]:
-        """Return the least and the largest number of a column."""
+        """Return the smallest and the largest number of a column."""
         return float(self.frame[name].min()), float(self.frame[name].max())
 
     def first(self, name: str, value: str | None = None) -> str:

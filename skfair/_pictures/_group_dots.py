@@ -86,7 +86,7 @@ class GroupDotsDisplay(Display):
     tables: Mapping[str, pd.DataFrame]
     value: str = "Group"
     interval: str = "Interval, each group alone"
-    reference: str = "Everyone"
+    reference: str = "Overall"
     filled: str = "In the tail"
     name: str | None = None
     _has_panels: ClassVar[bool] = True

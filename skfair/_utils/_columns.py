@@ -143,10 +143,10 @@ def drop_columns(X: Any, positions: list[int]) -> Any:
 def absent_columns(
     X: Any, names: list[str] | None, n_columns: int, positions: list[int]
 ) -> list[int]:
-    """Return positions, among the columns of a table, of those that X does not have.
+    """Return the positions of a table's columns that X does not have.
 
-    The table had `n_columns` columns, with `names` if it was a dataframe. Of an array
-    either all of the positions are absent or none.
+    The table had `n_columns` columns, with `names` if it was a dataframe. In an array
+    all of the positions are absent, or none.
     """
     table = open_frame(X, "X", eager_only=True, pass_through=True)
     if names is not None and isinstance(table, nw.DataFrame):

@@ -17,8 +17,8 @@ def write_text(path: str | PathLike[str], text: str) -> None:
     """Write a file in UTF-8; if that fails, what was there before is unchanged.
 
     The text is written to a temporary file beside the target, which then takes its
-    place. Of a symbolic link the file that it names is replaced. A stream or a device
-    cannot be replaced: the text is written to it directly.
+    place. Where `path` is a symbolic link, the file that it names is replaced. A stream
+    or a device cannot be replaced: the text is written to it directly.
     """
     check_writable(path)
     try:

@@ -62,7 +62,7 @@ class Progress:
 
 
 class Tasks:
-    """Tasks of a fit, of which an estimator tells its callbacks, or a user in print."""
+    """Tasks of a fit, which are reported to the estimator's callbacks or printed."""
 
     def __init__(self, estimator: Any) -> None:
         self._estimator: Any = estimator

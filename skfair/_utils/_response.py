@@ -96,8 +96,8 @@ def tip_for_unknown_columns(
 def _unknown_columns(estimator: Any, X: Any, named: Any) -> list[Any]:
     """Return the sensitive columns of X that the estimator was not fitted on.
 
-    Positions are known to be such columns only if X has just as many columns more than
-    the estimator was fitted on.
+    Columns named by position count only if X has exactly that many columns more than
+    the estimator saw.
     """
     named = list(named) if isinstance(named, (list, tuple)) else [named]
     names = getattr(estimator, "feature_names_in_", None)
@@ -142,9 +142,9 @@ _ABOVE_HALF = float(np.nextafter(0.5, 1))
 
 
 def threshold_of(models: Sequence[Any]) -> float:
-    """Return the least probability for which classifiers predict the second class.
+    """Return the smallest probability for which classifiers predict the second class.
 
-    Of several it is their median.
+    Several classifiers are described by the median.
     """
     return float(np.median([_own_threshold(model) for model in models]))
 
@@ -161,11 +161,11 @@ def _own_threshold(model: Any) -> float:
         else:
             break
     if isinstance(model, TunedThresholdClassifierCV):
-        least, positive = model.best_threshold_, model._curve_scorer._get_pos_label()
+        lowest, positive = model.best_threshold_, model._curve_scorer._get_pos_label()
     elif isinstance(model, FixedThresholdClassifier) and model.threshold != "auto":
-        least, positive = model.threshold, model.pos_label
+        lowest, positive = model.threshold, model.pos_label
     elif isinstance(model, FixedThresholdClassifier):
-        least, positive = 0.5, model.pos_label
+        lowest, positive = 0.5, model.pos_label
     else:
         return _ABOVE_HALF
     if model.response_method == "decision_function":
@@ -175,6 +175,6 @@ def _own_threshold(model: Any) -> float:
             "threshold to a probability."
         )
     if positive is None or positive == model.classes_[1]:
-        return float(least)
+        return float(lowest)
     # The second class is what does not reach the threshold of the first.
-    return float(np.nextafter(1 - least, 2))
+    return float(np.nextafter(1 - lowest, 2))

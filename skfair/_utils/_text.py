@@ -114,7 +114,7 @@ def number(value: float | None, digits: int = 3) -> str:
 def format_in_unit(value: float | None, width: float = 0.0) -> str:
     """Write a number in the unit of a target with four significant digits.
 
-    They are those of the width of its interval where that is larger.
+    Where the width of its interval is larger, the width has the four digits.
     """
     if value is None:
         return DASH

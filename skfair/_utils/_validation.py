@@ -319,8 +319,8 @@ def check_y_true(
 ) -> None:
     """Raise unless `y_true` is None, or binary and of the length of `y_score`.
 
-    Scores that are no probabilities may be predictions of any target. `name` is that
-    of the argument with the scores.
+    Scores that are no probabilities may be predictions of any target. `name` is the
+    argument that holds the scores.
     """
     if y_true is None:
         return

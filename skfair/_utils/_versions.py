@@ -15,7 +15,8 @@ _KEY = "_skfair_version"
 class Versioned:
     """Mixin of classes that warn where another version of skfair unpickles them.
 
-    It comes before `sklearn.base.BaseEstimator`, which does so for scikit-learn alone.
+    Inherit from it before `sklearn.base.BaseEstimator`, which knows scikit-learn's
+    version alone.
     """
 
     def __getstate__(self) -> dict[str, Any]:

@@ -24,10 +24,10 @@ _DIRECTORIES = (
 
 
 def warn_user(message: str | Warning, category: type[Warning] = UserWarning) -> None:
-    """Warn at the line, outside of skfair and scikit-learn, that has led here.
+    """Warn at the user's line: the last one outside of skfair and scikit-learn.
 
-    Python shows a message once for each line. Before Python 3.12 it is the line of
-    skfair.
+    Python shows a message once for each line. Before Python 3.12 the warning names a
+    line of skfair.
     """
     if sys.version_info >= (3, 12):
         warnings.warn(message, category, skip_file_prefixes=_DIRECTORIES)

@@ -491,7 +491,7 @@ def train(
     """Return the trained parameters and a history, with one entry for each step.
 
     Features and rows are given to train on, and to watch. The parameters are those of
-    the step with the least loss on the rows watched; without any those of the last
+    the step with the smallest loss on the rows watched; without any those of the last
     step, the given arrays changed in place.
     """
     X, rows = train_on
@@ -631,9 +631,9 @@ def mini_batches(
     # sampling: with them, means over a batch estimate means over all rows.
     n_samples = len(cells)
     if batch_size >= n_samples:
-        everyone = np.arange(n_samples), np.ones(n_samples)
+        full_sample = np.arange(n_samples), np.ones(n_samples)
         while True:
-            yield everyone
+            yield full_sample
     distinct = np.unique(cells)
     if len(distinct) > batch_size:  # some cells would never be in a batch
         cells, distinct = np.zeros(n_samples, dtype=np.intp), distinct[:1] * 0

@@ -184,10 +184,10 @@ class MCDPReweighter(
     Notes
     -----
     The expected log-loss of rows that have both labels, with weights q and 1 - q, is
-    least at q. So the classifier approaches the fair scores as far as its class allows:
-    a logistic regression follows them only where they are nearly linear. Fair scores of
-    a row are made from predictions by classifiers that were not fitted to the row, so
-    that the classifier learns what holds for new rows.
+    smallest at q. So the classifier approaches the fair scores as far as its class
+    allows: a logistic regression follows them only where they are nearly linear. Fair
+    scores of a row are made from predictions by classifiers that were not fitted to the
+    row, so that the classifier learns what holds for new rows.
 
     Without metadata routing, the last step of a pipeline gets the weights, as
     ``clf__sample_weight``; so does that of a nested pipeline. With routing, call
@@ -612,8 +612,8 @@ def _split_by_cv(
     mitigator: Any, rows: Rows, splits: list[Split]
 ) -> tuple[list[Split], Integers]:
     """Set the first test part of `cv` aside, and leave it out of the others."""
-    everyone = np.arange(len(rows))  # parts may be masks
-    splits = [(everyone[train], everyone[test]) for train, test in splits]
+    all_rows = np.arange(len(rows))  # parts may be masks
+    splits = [(all_rows[train], all_rows[test]) for train, test in splits]
     aside = splits[0][1]
     others = [
         (np.setdiff1d(train, aside), np.setdiff1d(test, aside))

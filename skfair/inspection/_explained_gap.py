@@ -197,7 +197,7 @@ def explained_gap(
         Its `table` has a row for each set of columns: ``remaining`` and ``explained``,
         which add up to `value`; ``no_overlap``, the share of rows whose columns are
         more than 20 times rarer in some group than among everyone; and
-        ``effective_size``, that of the group with the least. Numbers are nan where
+        ``effective_size``, that of the group with the smallest. Numbers are nan where
         groups cannot be compared.
 
     Raises
@@ -632,8 +632,8 @@ def draw_noise(
     values, vectors = np.linalg.eigh(covariance)
     normal = rng.standard_normal((n_draws, len(values)))
     drawn = normal @ (vectors * np.sqrt(np.maximum(values, 0))).T
-    least = min(float(rows.effective_sizes.min()) for rows in several)
-    freedom = max(least - 1, 1.0)  # Student's, as a small group's variance is estimated
+    smallest = min(float(rows.effective_sizes.min()) for rows in several)
+    freedom = max(smallest - 1, 1.0)  # Student's: a small group's variance is estimated
     drawn *= np.sqrt((freedom + 1) / rng.chisquare(freedom, (n_draws, 1)))
     noises = []
     parts = np.split(drawn, len(several), axis=1)

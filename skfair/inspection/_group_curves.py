@@ -466,13 +466,13 @@ def _precision_recall(
     x, y, _ = roc_curve(
         positive, scores, sample_weight=weights, drop_intermediate=False
     )
-    least = x[np.searchsorted(y, _GRID - of_positives - 1e-12)] - of_negatives
+    fewest = x[np.searchsorted(y, _GRID - of_positives - 1e-12)] - of_negatives
     last = np.searchsorted(y, _GRID + of_positives + 1e-12, side="right") - 1
     most = x[last] + of_negatives
     size = np.array(_effective_size(weights))
     share = np.average(positive, weights=weights)
     low, high = clopper_pearson(share * size, size, (1 - each) / 2)
-    band = {"lower": _precision(low, most), "upper": _precision(high, least)}
+    band = {"lower": _precision(low, most), "upper": _precision(high, fewest)}
     return curve, pd.DataFrame({"x": _GRID} | band)
 
 

@@ -258,7 +258,7 @@ class CDFGapDisplay(MCDPDisplay):
         return lines, windows
 
     def _ends(self) -> tuple[float, float]:
-        """Return the ends of the axis, near the least and largest score."""
+        """Return the ends of the axis, near the smallest and largest score."""
         # The ends of the curves of probabilities are 0 and 1.
         inner = slice(None) if self.scale == "real" else slice(1, -1)
         scores = np.concatenate([of_group[inner] for of_group in self.scores])

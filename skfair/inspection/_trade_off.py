@@ -168,13 +168,13 @@ class TradeOffDisplay(Display):
         )
 
     def _draw_thresholds(self) -> tuple[Line2D | None, Line2D | None]:
-        """Mark the least performance and the largest disparity that were allowed."""
+        """Mark the lowest performance and the largest disparity that were allowed."""
         tolerance_line = limit_line = None
         style = _drawing.mark_style(1) | {"zorder": 1.8}
-        least = self.min_performance
-        if least is not None and np.isfinite(least):
-            text = f"Within the tolerance: at least {least:.4g}"
-            tolerance_line = self.ax_.axhline(least, label=text, **style)
+        allowed = self.min_performance
+        if allowed is not None and np.isfinite(allowed):
+            text = f"Within the tolerance: at least {allowed:.4g}"
+            tolerance_line = self.ax_.axhline(allowed, label=text, **style)
         if self.limit is not None:
             text = f"Within the limit: at most {self.limit:.4g}"
             x = self.limit if self._negated else -self.limit

@@ -113,11 +113,11 @@ class ABROCA(MetricOfPairs):
         enough = statistic.label_counts.min(axis=1) >= max(statistic.min_group_size, 1)
         first, second = compared_groups(statistic.n_groups, self.multigroup)
         curves = {g: statistic.curve(g) for g in np.flatnonzero(enough).tolist()}
-        everyone = statistic.curve(None) if second is None else None
+        overall = statistic.curve(None) if second is None else None
         others = [None] * len(first) if second is None else second.tolist()
         values = np.full((1, len(first)), np.nan)
         for i, (group, other) in enumerate(zip(first.tolist(), others, strict=True)):
-            ours, theirs = curves.get(group), curves.get(other, everyone)
+            ours, theirs = curves.get(group), curves.get(other, overall)
             if ours is not None and theirs is not None:
                 values[0, i] = _area_between(ours, theirs)
         return PairGaps(first, second, values, statistic.counts[np.newaxis])

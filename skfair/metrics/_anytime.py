@@ -161,9 +161,9 @@ def _largest_noise(size: float, prices: Floats) -> Floats:
 
 def _prices(sizes: Floats) -> Floats:
     """Return a grid of the Lagrange multipliers of a difference of rates."""
-    least, most = sizes.min(), sizes.max()
-    cheapest = least / (2 * math.sqrt(least + _PRIOR_ROWS))
-    return np.geomspace(cheapest, 8 * most + _PRIOR_ROWS, _N_PRICES)
+    smallest, largest = sizes.min(), sizes.max()
+    cheapest = smallest / (2 * math.sqrt(smallest + _PRIOR_ROWS))
+    return np.geomspace(cheapest, 8 * largest + _PRIOR_ROWS, _N_PRICES)
 
 
 def rate_ends(
@@ -244,7 +244,7 @@ def largest_gap_end(
     sizes = np.array([rows.sum() for _, rows in (first, second)], dtype=float)
     gaps, shares = _gaps_without_each_row(first, second, sizes)
     order = np.argsort(-gaps)
-    # The least gap of each block counts for all of its rows.
+    # The smallest gap of each block counts for all of its rows.
     last = np.unique(np.geomspace(1, len(gaps), _N_BLOCKS).astype(np.intp)) - 1
     gaps = gaps[order][last]
     shares = np.diff(np.cumsum(shares[order])[last], prepend=0)
@@ -254,8 +254,8 @@ def largest_gap_end(
         def excess(gap: float) -> float:
             noise = np.maximum(gaps - gap, 0)
             evidence = logarithms + log_e_value_of_noise(noise, variance)
-            most = evidence.max()  # so that no power overflows
-            return float(most + np.log(np.exp(evidence - most).sum() * level))
+            largest = evidence.max()  # so that no power overflows
+            return float(largest + np.log(np.exp(evidence - largest).sum() * level))
 
         highest = float(gaps[0])
         reach = _largest_noise_of_means(variance, -math.log(level * shares[0]))

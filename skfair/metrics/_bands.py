@@ -21,7 +21,7 @@ from skfair.statistics._distributions import MAX_EXACT, Gap
 _FEW_BINS = 2**12
 
 
-#: Bounds of a metric of a difference of CDFs, from its least and its largest values.
+#: Bounds of a metric of a difference of CDFs, from its smallest and its largest values.
 BandBounds: TypeAlias = Callable[[Gap, Gap], tuple[float, float]]
 
 
@@ -39,10 +39,10 @@ def bound_largest(
 
 
 def bound_measure(measure: Measure, low: Gap, high: Gap) -> tuple[float, float]:
-    """Return the measures of the least and of the largest absolute difference."""
-    least = np.maximum(np.maximum(low.signed, -high.signed), 0)
+    """Return the measures of the smallest and of the largest absolute difference."""
+    smallest = np.maximum(np.maximum(low.signed, -high.signed), 0)
     most = np.maximum(high.signed, -low.signed)
-    return measure(low._replace(signed=least)), measure(low._replace(signed=most))
+    return measure(low._replace(signed=smallest)), measure(low._replace(signed=most))
 
 
 class Bands:
@@ -55,7 +55,7 @@ class Bands:
         self.of_groups = rows_by_code(cells.groups.codes, cells.n_groups)
 
     @cached_property
-    def everyone(self) -> tuple[Floats, NDArray[Any], NDArray[Any]]:
+    def overall(self) -> tuple[Floats, NDArray[Any], NDArray[Any]]:
         """Scores at which a CDF may rise, and bounds of everyone's sums of weights."""
         lows, highs = self.cells.low, self.cells.high
         assert lows is not None
@@ -65,16 +65,16 @@ class Bands:
         return scores, early, late
 
     def cells_of(self, group: int) -> tuple[Floats, Floats, NDArray[Any]]:
-        """Return least scores, largest scores and weights of the cells of a group."""
+        """Return smallest and largest scores and weights of the cells of a group."""
         own = self.of_groups[group]
         assert self.cells.low is not None
         assert self.cells.high is not None
         return self.cells.low[own], self.cells.high[own], self.weights[own]
 
     def difference(self, first: int, second: int | None) -> tuple[Gap, Gap]:
-        """Return the least and largest difference of the CDFs of two groups.
+        """Return the smallest and largest difference of the CDFs of two groups.
 
-        The CDF of a group is largest if all rows of a cell have the least score, and
+        The CDF of a group is largest if all rows of a cell have the smallest score, and
         smallest if all have the largest. Everyone is None.
         """
         lows, highs, weights = self.cells_of(first)
@@ -84,7 +84,7 @@ class Bands:
         exact = weights.dtype.kind == "i" and float(ours) * float(theirs) < MAX_EXACT
         up, down = (theirs, ours) if exact else (1 / ours, 1 / theirs)
         if second is None:
-            scores, early, late = self.everyone
+            scores, early, late = self.overall
         else:
             *ends, others = self.cells_of(second)
             scores = np.unique(np.concatenate([lows, highs, *ends]))

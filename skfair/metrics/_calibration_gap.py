@@ -89,7 +89,7 @@ def _bounding_curves(cells: Rows) -> Iterator[tuple[Floats, Floats]]:
     """Yield curves below and above C of each group, as rows of two arrays.
 
     C is least if positive rows have the largest score of their cell and negative ones
-    count from its least score on, each with the largest score of the cell.
+    count from its smallest score on, each with the largest score of the cell.
     """
     n_groups, low, high = cells.n_groups, cells.low, cells.high
     assert low is not None
@@ -119,15 +119,15 @@ def bound_curve_gap(cells: Rows, multigroup: Multigroup) -> tuple[float, float]:
             own = shares * (high - low)
             above = low + own - (shares * high).sum(axis=0)
             below = (shares * low).sum(axis=0) + own - high
-            least = np.maximum(above, below)
+            lower_gaps = np.maximum(above, below)
             above = high - own - (shares * low).sum(axis=0)
             below = (shares * high).sum(axis=0) - own - low
             most = np.maximum(above, below)
         else:
-            least = low.max(axis=0) - high.min(axis=0)
+            lower_gaps = low.max(axis=0) - high.min(axis=0)
             smallest, second = np.partition(low, 1, axis=0)[:2]
             most = high - np.where(low == smallest, second, smallest)
-        lower = max(lower, float(least.max(initial=0)))
+        lower = max(lower, float(lower_gaps.max(initial=0)))
         upper = max(upper, float(most.max(initial=0)))
     return lower, upper
 
@@ -156,8 +156,8 @@ class CalibrationGap(MetricOfPairs):
     def locate(self, statistic: Steps) -> Located:
         """Find the largest difference of two curves, and both curves there."""
         value, score, heights = largest_curve_gap(statistic, self.multigroup)
-        everyone = float(statistic.shares @ heights)
-        located = locate_largest(heights, everyone, self.multigroup)
+        overall = float(statistic.shares @ heights)
+        located = locate_largest(heights, overall, self.multigroup)
         located = located._replace(value=value)
         if located.pair[0] == located.pair[1]:
             located = located._replace(pair=(0, 1), figures=(heights[0], heights[1]))

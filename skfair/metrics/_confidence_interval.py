@@ -492,9 +492,9 @@ default=None
     comparisons = compare_rows(metric, method, rows)
     limit = check_real("at_most", at_most, 0, comparisons.maximum, closed="neither")
     tail = 1 - level
-    least = upper_bound(comparisons, tail)
-    certified, pvalue = least <= limit, math.nan
-    if not math.isnan(least):
+    bound = upper_bound(comparisons, tail)
+    certified, pvalue = bound <= limit, math.nan
+    if not math.isnan(bound):
         pvalue = smallest_level(
             lambda tail_level: upper_bound(comparisons, tail_level) - limit
         )
@@ -502,11 +502,11 @@ default=None
         pvalue = (
             min(pvalue, tail) if certified else max(pvalue, math.nextafter(tail, 1))
         )
-    return CertifyResult(comparisons.value, limit, pvalue, certified, least, level)
+    return CertifyResult(comparisons.value, limit, pvalue, certified, bound, level)
 
 
 def smallest_level(excess: Callable[[float], float]) -> float:
-    """Return smallest probability at which a decreasing function is at most 0, or 1."""
+    """Return the smallest probability at which a function is at most 0, or 1."""
 
     def end_at_logarithm(logarithm: float) -> float:
         return excess(math.exp(logarithm))

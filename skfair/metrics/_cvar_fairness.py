@@ -298,8 +298,8 @@ def sampling_design(
 ) -> tuple[Floats, Floats, Floats]:
     """Return group weights and sampling probabilities, as definition 7 needs.
 
-    These are the weights of the groups, which sum to one over those that take part, and
-    the probabilities that a group has at least one row, and at least two.
+    Weights sum to one over the groups that take part. The probabilities are that a
+    group has at least one row, and at least two.
     """
     name, parameter = _check_sampling(sampling)
     n_rows = int(sizes.sum())
@@ -353,8 +353,8 @@ def weighted_shares(weights: Floats, exponent: float) -> Floats:
 class RateVarianceEstimator:
     """The estimator of definition 7 for the groups of a statistic of 0/1 outcomes.
 
-    Of weighted rows it counts rows only, see `weighted_rate_variance`. A warning says
-    where it is undefined.
+    Sample weights are ignored here, see `weighted_rate_variance`. A warning says where
+    the estimate is undefined.
     """
 
     def __init__(

@@ -108,7 +108,7 @@ def dcp(
 ) -> float:
     """Share of the population that a classifier treats differently.
 
-    Disparate conditional prediction (DCP) is the least share of people that must be
+    Disparate conditional prediction (DCP) is the smallest share of people that must be
     left out so that the confusion matrices of the others are the same in all groups:
     0 is equalized odds, for any number of classes and groups.
 
@@ -491,7 +491,7 @@ def dcp_bounds(
 ) -> DCPResult:
     """Bound the share of the population that a classifier treats differently.
 
-    Disparate conditional prediction (DCP) is the least share of people that must be
+    Disparate conditional prediction (DCP) is the smallest share of people that must be
     left out so that the confusion matrices of the others are the same in all groups.
     That common matrix is the baseline.
 

@@ -73,7 +73,7 @@ class Clock:
 
 @dataclass(frozen=True, eq=False)
 class RowResult:
-    """Bounds of the least loss of a row, and a row whose loss is `upper`."""
+    """Bounds of the smallest loss of a row, and a row whose loss is `upper`."""
 
     lower: float
     upper: float
@@ -85,7 +85,7 @@ class RowResult:
 
 
 def smallest_ratios(baselines: Floats, rates: Floats) -> Floats:
-    """Return the least ratio of each group's rates to those of each baseline row."""
+    """Return the smallest ratio of each group's rates to each baseline row."""
     divisor = baselines[..., None, :]
     ratios = np.full(np.broadcast_shapes(divisor.shape, rates.shape), np.inf)
     # Not `divisor > 0`: the ratios to an undefined baseline are nan.
@@ -232,7 +232,7 @@ def average_row(rates: Floats, weights: Floats) -> Floats:
 
 
 def starting_rows(rates: Floats, weights: Floats, n_starts: int) -> list[Floats]:
-    """Return rows to start from: those of groups with the least loss, and the mean."""
+    """Return rows to start from: the groups' rows of smallest loss, and the mean."""
     losses = row_losses(rates, rates, weights)
     own = [rates[a] for a in np.argsort(losses, kind="stable")[: n_starts - 1]]
     return [*own, average_row(rates, weights)]
@@ -289,7 +289,7 @@ def _search_sets(n_classes: int) -> Bools:
 def _best_move(
     row: Floats, sets: Bools, rates: Floats, weights: Floats
 ) -> Floats | None:
-    """Return row of least loss after one move of mass between a set and its complement.
+    """Return the best row after one move of mass between a set and its complement.
 
     None if mass can be moved between no set and its complement.
     """
@@ -349,11 +349,11 @@ def estimated_vertices(low: Floats, high: Floats, rates: Floats) -> float:
     if n_classes < 2:
         return 1.0
     with np.errstate(divide="ignore", invalid="ignore"):
-        least, most = rates / high, rates / low
+        low_ratio, most = rates / high, rates / low
         most[:, low == 0] = np.inf
     # Groups outside these ranges have the same minimal class all over the box.
-    minimal = (least <= most.min(axis=1, keepdims=True)) & (rates > 0)
-    meet = (least[:, :, None] <= most[:, None, :]) & minimal[:, :, None]
+    minimal = (low_ratio <= most.min(axis=1, keepdims=True)) & (rates > 0)
+    meet = (low_ratio[:, :, None] <= most[:, None, :]) & minimal[:, :, None]
     edges = (meet & meet.transpose(0, 2, 1)).sum(axis=0).astype(float)
     # A class that need not be used counts as one more tree, not as none.
     edges += low == 0
@@ -365,7 +365,7 @@ def estimated_vertices(low: Floats, high: Floats, rates: Floats) -> float:
 
 
 def enumerate_row(rates: Floats, weights: Floats, clock: Clock) -> RowResult | None:
-    """Find the row of least loss with its bounds; None if the time was over first."""
+    """Find the row of smallest loss and its bounds; None if the time was over."""
     n_classes = rates.shape[1]
     if n_classes == 2:
         vertex = None if clock.is_over() else best_of_two(rates, weights)
@@ -495,12 +495,12 @@ def _attach(trees: Trees, low: Floats, high: Floats, rates: Floats) -> Iterator[
     # At this value a class that is not in the tree becomes minimal for the group too.
     with np.errstate(divide="ignore", invalid="ignore"):
         values = rates.T[None] / all_shares[:, None, :]
-        least, most = _ratio_limits(all_rows, low, high)
+        low_ratio, most = _ratio_limits(all_rows, low, high)
     if all_joints.shape[1]:
         tight = np.take_along_axis(values, all_joints[:, None, :], axis=2)
         most = np.minimum(most, tight.min(axis=2))
     most[all_rows > 0] = -1.0
-    fits = (values >= least[:, :, None]) & (values <= most[:, :, None])
+    fits = (values >= low_ratio[:, :, None]) & (values <= most[:, :, None])
     fits &= (values > 0) & (values < np.inf)
     tree, leaf, group = np.nonzero(fits)
     in_tree = all_rows[tree]
@@ -528,9 +528,9 @@ def _attach(trees: Trees, low: Floats, high: Floats, rates: Floats) -> Iterator[
 
 
 def _ratio_limits(rows: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-    """Return the least and largest probability of each class in a box.
+    """Return the smallest and largest probability of each class in a box.
 
-    They are on the scale of the trees' rows, which fix the other classes.
+    Probabilities are on the scale of the trees' rows, which fix the other classes.
     """
     scale_high = (rows / high).max(axis=1, keepdims=True)
     in_tree = np.where(rows > 0, rows, np.inf)
@@ -626,7 +626,7 @@ class RowSearch:
             self.loss, self.baseline = loss, row
 
     def _range(self, rates: Floats) -> tuple[float, float]:
-        """Return the least and largest probability of a class in the best rows."""
+        """Return the smallest and largest probability of a class in the best rows."""
         points = np.unique(np.concatenate([[0.0, 1.0], rates]))
         good = np.flatnonzero(self._is_good(points, rates))
         if not len(good):  # only by rounding
@@ -643,7 +643,7 @@ class RowSearch:
     def _crossing(self, bad: float, good: float, rates: Floats) -> float:
         """Return the probability where a class stops being good, by bisection.
 
-        Of the last interval it is the bad end, so that no good row is left out.
+        The bad end of the last interval is returned, so that no good row is left out.
         """
         for _ in range(30):
             middle = (bad + good) / 2
@@ -764,7 +764,7 @@ def _limits(
 
 
 def _smallest_cost(prices: Floats, lows: Floats, highs: Floats) -> Floats:
-    """Return least cost of a baseline row within each box; inf where there is none."""
+    """Return the smallest cost of a baseline row in each box, or inf without one."""
     order = np.argsort(prices, axis=1)
     spare = np.take_along_axis(highs - lows, order, axis=1)
     sorted_prices = np.take_along_axis(prices, order, axis=1)

@@ -183,9 +183,9 @@ class GapOfDistributions(MetricOfScores):
         defined = not np.isnan(found.values).any()
         return found._replace(metric=self.value(statistic) if defined else math.nan)
 
-    def bound_gap(self, least: Gap, largest: Gap) -> tuple[float, float]:
-        """Bound the measure of a gap between a least and a largest one."""
-        return bound_measure(self.measure, least, largest)
+    def bound_gap(self, smallest: Gap, largest: Gap) -> tuple[float, float]:
+        """Bound the measure of a gap between a smallest and a largest one."""
+        return bound_measure(self.measure, smallest, largest)
 
     def bound(self, histogram: Rows) -> tuple[float, float]:
         """Bound the metric of rows whose scores are known by bins."""

@@ -39,7 +39,7 @@ class ExposureDifference(DifferenceOfMeans):
 
     @property
     def compares_numbers(self) -> bool:
-        """Whether means are those of any finite numbers, as exposures are."""
+        """Whether means of any finite numbers are compared, as exposures are."""
         return True
 
     def check(self, rows: Rows) -> Rows:

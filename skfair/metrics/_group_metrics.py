@@ -376,7 +376,7 @@ class GroupMetricsResult(TableResult):
         ``n``, the rows of the group, ``n_counted``, the rows in the denominator of a
         rate, ``value``, ``lower`` and ``upper``; with `pooling` also ``pooled``,
         ``pooled_lower`` and ``pooled_upper``.
-    everyone : DataFrame
+    overall_table : DataFrame
         The same of all groups together, indexed by metric and stratum.
     disparities : DataFrame
         ``value``, ``lower`` and ``upper``, indexed by metric, stratum, disparity
@@ -388,7 +388,7 @@ class GroupMetricsResult(TableResult):
     """
 
     groups: pd.DataFrame = field(repr=False)
-    everyone: pd.DataFrame = field(repr=False)
+    overall_table: pd.DataFrame = field(repr=False)
     disparities: pd.DataFrame = field(repr=False)
     sizes: pd.DataFrame = field(repr=False)
     confidence_level: float | None = field(repr=False)
@@ -400,10 +400,10 @@ class GroupMetricsResult(TableResult):
 
     @property
     def overall(self) -> Any:
-        """Value of everyone for each metric, and for each stratum if there are any."""
-        if self.everyone.index.nlevels == 1:
-            return self.everyone["value"].rename(None)
-        return _wide(self.everyone)
+        """Overall value of each metric, in each stratum if there are any."""
+        if self.overall_table.index.nlevels == 1:
+            return self.overall_table["value"].rename(None)
+        return _wide(self.overall_table)
 
     def difference(self, *, multigroup: Multigroup = "pairwise") -> pd.DataFrame:
         """Largest difference between groups, with its interval.
@@ -426,8 +426,8 @@ class GroupMetricsResult(TableResult):
         Parameters
         ----------
         multigroup : {"pairwise", "pooled"}, default="pairwise"
-            The least value over the largest, or the smallest ratio, at most 1, between
-            a group and everyone.
+            The smallest value over the largest, or the smallest ratio, at most 1,
+            between a group and everyone.
 
         Returns
         -------
@@ -443,15 +443,15 @@ class GroupMetricsResult(TableResult):
         return self.disparities.xs((disparity, multigroup), level=levels)
 
     def to_frame(self) -> pd.DataFrame:
-        """Table of all groups, with the value of everyone beside theirs.
+        """Return a table of all groups, with the overall value beside theirs.
 
         Returns
         -------
         DataFrame
-            `groups` with the column ``everyone``.
+            `groups` with the column ``overall``.
         """
-        levels = self.everyone.index.names
-        values = self.everyone["value"].rename("everyone")
+        levels = self.overall_table.index.names
+        values = self.overall_table["value"].rename("overall")
         return self.groups.join(values, on=levels)
 
     def plot(
@@ -487,7 +487,7 @@ class GroupMetricsResult(TableResult):
         >>> [ax.get_xlabel() for ax in result.plot().axes_]
         ['accuracy', 'recall']
         """
-        table = self.to_frame().rename(columns={"everyone": "reference"})
+        table = self.to_frame().rename(columns={"overall": "reference"})
         if self.confidence_level is None:
             table = table.drop(columns=["lower", "upper"])
         metrics = dict.fromkeys(table.index.get_level_values("metric"))
@@ -516,7 +516,7 @@ def group_metrics(
 ) -> GroupMetricsResult:
     """Metrics of each group, with intervals, differences and ratios.
 
-    Any metric of scikit-learn, or several, on the rows of each group and of everyone.
+    Any metric of scikit-learn, or several, on the rows of each group and on all rows.
 
     Parameters
     ----------
@@ -773,7 +773,7 @@ def _sizes_of(groups: Groups, columns: Columns) -> Integers:
 
 
 #: Columns of the result's tables for one metric, each with an entry for each group and,
-#: last, for everyone.
+#: last, for all rows.
 ResultColumns: TypeAlias = dict[str, NDArray[Any]]
 #: Value and interval, by disparity and multigroup.
 Disparities: TypeAlias = dict[_Disparity, tuple[float, float, float]]
@@ -1004,7 +1004,7 @@ def _draw_counts(
 def _evaluate_resample(
     measures: list[GroupMetric], columns: Columns, groups: Groups, rows: Integers
 ) -> list[list[float]]:
-    """Return the values of metrics, of each group and of everyone, without warnings."""
+    """Return the values of metrics, of each group and overall, without warnings."""
     parts = _rows_of_groups(groups, rows)
     with caught_warnings():
         return [
@@ -1013,16 +1013,16 @@ def _evaluate_resample(
 
 
 def _rows_of_groups(groups: Groups, rows: Integers) -> list[Integers]:
-    """Return the rows of each group and of everyone, sorted by group."""
+    """Return the rows of each group and of all, sorted by group."""
     return [*np.split(rows, np.cumsum(groups.sizes())[:-1]), rows]
 
 
 def _evaluate_by_group(
     measure: GroupMetric, columns: Columns, groups: Groups
 ) -> Floats:
-    """Evaluate a metric for each group and for everyone."""
+    """Evaluate a metric for each group and overall."""
     rows = np.argsort(groups.codes, kind="stable")
-    names = [*map(repr, groups.labels), "everyone"]
+    names = [*map(repr, groups.labels), "all groups"]
     values = []
     for name, part in zip(names, _rows_of_groups(groups, rows), strict=True):
         with caught_warnings() as caught:
@@ -1038,15 +1038,15 @@ def _evaluate_by_group(
 
 
 def _disparity(key: _Disparity, values: Floats) -> Floats:
-    """Return the difference or ratio of values, whose last is everyone's."""
+    """Return the difference or ratio of values, whose last is the overall value."""
     disparity, multigroup = key
-    groups, everyone = values[..., :-1], values[..., -1:]
+    groups, overall = values[..., :-1], values[..., -1:]
     if groups.shape[-1] < 2:
         return np.full(values.shape[:-1], np.nan)
     low = groups.min(axis=-1, keepdims=True)
     high = groups.max(axis=-1, keepdims=True)
     if multigroup == "pooled":
-        low, high = np.minimum(groups, everyone), np.maximum(groups, everyone)
+        low, high = np.minimum(groups, overall), np.maximum(groups, overall)
     if disparity == "difference":
         return np.asarray((high - low).max(axis=-1))
     ratios = np.full(low.shape, np.nan)
@@ -1090,7 +1090,7 @@ def _bootstrap_interval(
 def _signed_gaps(key: _Disparity, values: Floats) -> Floats:
     """Subtract the values of the groups of each pair, as shares of the larger one.
 
-    Shares are for ratios alone. The last value is that of everyone.
+    Shares are for ratios alone. The last value is that of overall.
     """
     disparity, multigroup = key
     first, second = compared_groups(values.shape[-1] - 1, multigroup)
@@ -1112,11 +1112,11 @@ def _warn_of_groups(
     `sizes` are the people of each group, and those who count. Where all people of a
     group are too few, or there is one group, all metrics lack it, with one warning.
     """
-    least = groups.min_group_size
-    if why_undefined(groups.labels, sizes[0][:-1], least):
+    min_size = groups.min_group_size
+    if why_undefined(groups.labels, sizes[0][:-1], min_size):
         return
     counts = sizes[1][:-1]
-    reason = why_undefined(groups.labels, counts, least)
+    reason = why_undefined(groups.labels, counts, min_size)
     if reason is None:
         check_groups_of_numbers(name, groups.labels, counts)
     undefined = np.flatnonzero(np.isnan(values[:-1]))
@@ -1141,7 +1141,7 @@ def _warn_of_undefined(names: list[str], reason: str) -> None:
 def _rows_by_stratum(
     groups: Groups, strata: Groups | None
 ) -> Iterator[tuple[Hashable, Groups, Any]]:
-    """Yield the label, the groups and the rows of each stratum, or of everyone."""
+    """Yield the label, the groups and the rows of each stratum, or of all rows."""
     for label, rows in Rows(groups, strata).split_by_stratum():
         if strata is None:
             yield label, groups, rows
@@ -1155,23 +1155,23 @@ def _tables(
     groups: Groups,
     strata: Groups | None,
 ) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-    """Arrange the numbers of groups, of everyone and of disparities."""
+    """Arrange the numbers by group, overall and of disparities."""
     columns = ["n", "n_counted", *_NUMBERS]
-    of_groups, of_everyone, of_disparities = {}, {}, {}
+    group_rows, overall_rows, disparity_rows = {}, {}, {}
     for metric, stratum, labels, numbers, disparities in parts:
         columns = list(numbers)
         above = (metric, *_cells(stratum, strata))
-        *rows, everyone = zip(*numbers.values(), strict=True)
+        *rows, overall = zip(*numbers.values(), strict=True)
         for label, row in zip(labels, rows, strict=True):
-            of_groups[*above, *_cells(label, groups)] = row
-        of_everyone[above] = everyone
+            group_rows[*above, *_cells(label, groups)] = row
+        overall_rows[above] = overall
         for key, interval in disparities.items():
-            of_disparities[*above, *key] = interval
+            disparity_rows[*above, *key] = interval
     names = ["metric", *([] if strata is None else _level_names(strata, "stratum"))]
     return (
-        _table(of_groups, [*names, *_level_names(groups, "group")], columns),
-        _table(of_everyone, names, columns),
-        _table(of_disparities, [*names, "disparity", "multigroup"], _NUMBERS),
+        _table(group_rows, [*names, *_level_names(groups, "group")], columns),
+        _table(overall_rows, names, columns),
+        _table(disparity_rows, [*names, "disparity", "multigroup"], _NUMBERS),
     )
 
 

@@ -193,8 +193,8 @@ def impact_ratios(
     else:
         check_y_true(y_true, y_pred, name="y_pred")
         predicted = as_array(y_pred, "y_pred")
-        everyone = Groups(np.zeros(len(predicted), np.int8), (None,))
-        rows = add_people(Rows(everyone, y_pred=predicted), **people)
+        one_group = Groups(np.zeros(len(predicted), np.int8), (None,))
+        rows = add_people(Rows(one_group, y_pred=predicted), **people)
         outcomes = are_selected(predicted, rate, pos_label, rows.mass)
         attributes = _count_by_attribute(outcomes, sensitive_features, people)
     tables = [tabulate_ratios(*attribute, min_share, level) for attribute in attributes]
@@ -270,7 +270,7 @@ def _count_outcomes(
 
 
 def _split_by_attribute(statistic: Rows, n_unknown: int) -> list[Attribute]:
-    """Add up the groups of an intersection by each attribute; keep them, too."""
+    """Return a table for each attribute, summed over the others, and for all."""
     labels, names = statistic.labels, list(statistic.names)
     n_columns = n_columns_of(labels)
     if n_columns == 1:
@@ -360,9 +360,9 @@ def _warn(name: str, statistic: Rows, min_share: float) -> None:
 def _intervals(rates: Floats, sizes: Floats, level: float) -> tuple[Floats, Floats]:
     """Return the interval of each true rate over the highest true rate.
 
-    The true ratio is the least over all groups of the ratio to that group. Of lower
-    ends the least one holds if that of the truly highest group does; of upper ends all
-    must hold, so that each has its part of the error.
+    The true ratio is the smallest over all groups of the ratio to that group. Of lower
+    ends the smallest one holds if that of the truly highest group does; of upper ends
+    all must hold, so that each has its part of the error.
     """
     tail = (1 - level) / 2
     lower, upper = ratio_ends(rates, sizes, tail, tail / (len(rates) - 1))

@@ -408,9 +408,9 @@ def check_groups_of_numbers(
 def _columns_of_numbers(
     labels: Sequence[Hashable], counts: Integers
 ) -> Iterator[tuple[Sequence[Hashable], Integers, str, str]]:
-    """Yield columns of many numbers, of which some have few rows.
+    """Yield each sensitive column that has many numeric labels, some with few rows.
 
-    Each with its labels, their rows, a text that says which column it is, and a tip.
+    With it come its labels, their numbers of rows, its position in words, and a tip.
     """
     if len(labels) < MANY_NUMBERS or counts.min() >= FEW_ROWS:
         return

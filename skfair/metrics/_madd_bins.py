@@ -106,11 +106,11 @@ def gap_curves(
     """Return MADD of each pair for all numbers of bins."""
     edges = edges_of_all(n_bandwidths)
     sizes = statistic.effective_sizes.tolist()
-    of_everyone = statistic._effective_size
+    overall = statistic._effective_size
 
     def sizes_of(pair: Pair) -> tuple[float, float]:
         """Return the effective sizes of two groups, or of a group and everyone."""
-        return sizes[pair[0]], of_everyone if pair[1] is None else sizes[pair[1]]
+        return sizes[pair[0]], overall if pair[1] is None else sizes[pair[1]]
 
     if len(pairs) == 1:
         gap = gap_between(statistic, *pairs[0])
@@ -279,9 +279,9 @@ def _eligible_intervals(
             f"{n_rows[0]:.6g} and {n_rows[1]:.6g} rows, are too small for "
             "bandwidth='auto'."
         )
-    least = np.searchsorted(bandwidths, bandwidths[starts] + length) - 1
-    least = np.maximum(least, starts + min_points)
-    first, last = starts[:, np.newaxis], np.arange(least.min(), n_values)
+    shortest = np.searchsorted(bandwidths, bandwidths[starts] + length) - 1
+    shortest = np.maximum(shortest, starts + min_points)
+    first, last = starts[:, np.newaxis], np.arange(shortest.min(), n_values)
     sizes = (last - first + 1).astype(np.float64)
-    sizes[last < least[:, np.newaxis]] = np.inf
+    sizes[last < shortest[:, np.newaxis]] = np.inf
     return first, last, sizes

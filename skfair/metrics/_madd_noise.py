@@ -80,7 +80,7 @@ def compare_bins(
 #: - "values": MADD,
 #: - "deviations": sum over bins of the standard deviations of the noise,
 #: - "errors": root of the sum over bins of the variances of the noise,
-#: - "least": sum over bins of estimates that are on average at most the true
+#: - "lower": sum over bins of estimates that are on average at most the true
 #:   differences,
 #: - "spreads": standard deviation of that sum,
 #: - "gaps": largest gap of the CDFs at an edge,
@@ -98,8 +98,8 @@ def _histograms(
     else:
         scores, weights, codes = statistic.scores, statistic.weights, statistic.codes
         groups = [(scores, weights * (codes == g)) for g in range(statistic.n_groups)]
-    cdfs, of_everyone = cdfs_at(groups), shares_of_groups(statistic)
-    rows, scale = sizes[:, None], np.sqrt(contrast(1 / sizes, of_everyone, multigroup))
+    cdfs, group_shares = cdfs_at(groups), shares_of_groups(statistic)
+    rows, scale = sizes[:, None], np.sqrt(contrast(1 / sizes, group_shares, multigroup))
 
     def compare_bins(n_bins: int, compared: Any = slice(None)) -> Histograms:
         edges = np.nextafter(np.arange(1, n_bins) / n_bins, 0)
@@ -107,19 +107,19 @@ def _histograms(
         shares = np.diff(at_edges, axis=1, prepend=0, append=1)
         smooth = (rows * shares + _ADDED_ROWS) / (rows + _ADDED_ROWS * n_bins)
         deviations, most = (
-            np.sqrt(contrast(p * (1 - p) / rows, of_everyone, multigroup)[compared])
+            np.sqrt(contrast(p * (1 - p) / rows, group_shares, multigroup)[compared])
             for p in (shares, smooth)
         )
         gaps, at_edges = (
-            np.abs(differences(by_group, of_everyone, multigroup)[compared])
+            np.abs(differences(by_group, group_shares, multigroup)[compared])
             for by_group in (shares, at_edges)
         )
-        least, slopes = lower_differences(gaps, most)
+        lower, slopes = lower_differences(gaps, most)
         return {
             "values": gaps.sum(axis=1),
             "deviations": deviations.sum(axis=1),
             "errors": np.sqrt((most**2).sum(axis=1)),
-            "least": least.sum(axis=1),
+            "lower": lower.sum(axis=1),
             "spreads": np.sqrt(((slopes * most) ** 2).sum(axis=1)),
             "gaps": at_edges.max(axis=1, initial=0),
             "scale": scale[compared],
@@ -206,9 +206,9 @@ def _compare_histograms(
     # Rows of people who have several may have less noise than is known: none is
     # subtracted.
     many &= bool((sizes > (1 - 1e-9) * statistic.effective_sizes).all())
-    of_everyone = shares_of_groups(statistic)
+    group_shares = shares_of_groups(statistic)
     variances = pairs_of_variances(sizes) if pairwise else []
-    at_one_score = normal_at_one_score(sizes, of_everyone, multigroup)
+    at_one_score = normal_at_one_score(sizes, group_shares, multigroup)
 
     def high(level: float) -> float:
         by_tangent = values + 2 * at_one_score(level / 2)
@@ -220,7 +220,7 @@ def _compare_histograms(
         return float(np.minimum(by_tangent, by_mean).max())
 
     def low(level: float) -> float:
-        by_signs = histograms["least"] + ndtri(level / 2) * histograms["spreads"]
+        by_signs = histograms["lower"] + ndtri(level / 2) * histograms["spreads"]
         by_signs = np.where(many, by_signs, -np.inf)
         if not pairwise or mean:
             by_gap = gaps - supremum(histograms["scale"], sides=2)(level / 2)

@@ -78,9 +78,9 @@ def _add_cdfs(statistic: Distributions, located: Located) -> Located:
 def sustained_at(scores: Floats, epsilon: float) -> Callable[[Floats], Floats]:
     """Return MCDP(epsilon) of rows of gaps at some scores.
 
-    It is the largest of the least gaps in each window. The best window starts where a
-    piece does. The least gap of a range of pieces is the smaller one of those of two
-    overlapping ranges whose length is a power of two.
+    It is the largest of the smallest gaps in each window. The best window starts where
+    a piece does. The smallest gap of a range of pieces is the smaller one of those of
+    two overlapping ranges whose length is a power of two.
     """
     if epsilon == 0:
         return largest_of_rows
@@ -96,7 +96,7 @@ def sustained_at(scores: Floats, epsilon: float) -> Callable[[Floats], Floats]:
 def _largest_sustained(
     apart: Floats, ranges: Sequence[tuple[Integers, Integers]]
 ) -> Floats:
-    """Return the largest of the least gaps in the windows of each row."""
+    """Return the largest of the smallest gaps in the windows of each row."""
     values = np.zeros(len(apart))
     for j, (begin, end) in enumerate(ranges):
         if j:
@@ -337,7 +337,7 @@ default=None
     epsilon : float in [0, 1], default=0.0
         Half the length of the window, in units of the score. At 0 the metric is the
         two-sample Kolmogorov-Smirnov statistic. Windows are cut at 0 and at 1: above
-        0.5 the metric is the least gap from 0 to epsilon.
+        0.5 the metric is the smallest gap from 0 to epsilon.
     method : {"exact", "approximate"}, default="exact"
         ``"approximate"`` is Algorithm 2 of [1]_, which evaluates the gap only at
         multiples of ``epsilon / n_subdivisions`` and never underestimates MCDP.
@@ -600,9 +600,9 @@ def _furthest_group(statistic: Distributions) -> Pair:
     scores, (before, after) = statistic.scores, cdf_steps(statistic)
     last = np.append(scores[1:] != scores[:-1], True)  # of several entries at a score
     levels = np.cumsum(last) - last  # position of each entry's score among all
-    everyone = np.append(0, np.cumsum(statistic.weights)[last]) / statistic.totals.sum()
-    above = np.abs(after - everyone[levels + 1])
-    below = np.abs(before - everyone[levels])
+    overall = np.append(0, np.cumsum(statistic.weights)[last]) / statistic.totals.sum()
+    above = np.abs(after - overall[levels + 1])
+    below = np.abs(before - overall[levels])
     return int(statistic.codes[np.maximum(above, below).argmax()]), None
 
 
@@ -618,10 +618,10 @@ def _approximate(gap: Gap, epsilon: float, n_subdivisions: int) -> float:
     best = seen[: n_subdivisions + 1].min()
     window = 2 * n_subdivisions
     if n_points > window:
-        # Index i is the least over points i - window // 2, ..., i + window // 2 - 1.
-        least = minimum_filter1d(seen, window, mode="nearest")
+        # Index i is the smallest over points i - window // 2, ..., i + window // 2 - 1.
+        minima = minimum_filter1d(seen, window, mode="nearest")
         first = 1 + n_subdivisions
-        best = max(best, least[first : first + n_points - window].max())
+        best = max(best, minima[first : first + n_points - window].max())
     return float(best / gap.scale)
 
 
@@ -697,7 +697,7 @@ def _fits_window(
 
 
 def _remove_rounding(halves: Floats) -> Floats:
-    """Return the least epsilons whose windows exceed runs of some lengths.
+    """Return the smallest epsilons whose windows exceed runs of some lengths.
 
     (0.8 - 0.6) / 2 exceeds 0.1 by rounding only: no window of 0.1 fits into it. Half
     lengths that are no decimals may have been rounded up, so they become smaller; 1/7

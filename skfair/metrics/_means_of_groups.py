@@ -1,4 +1,4 @@
-"""Means of groups beside those of all other rows: bounds of differences, and tests."""
+"""Means of groups beside the means of all other rows: bounds and tests."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ def are_outcomes(statistic: Rows) -> bool:
 
 
 def means_of_groups(statistic: Rows) -> tuple[Means, Means]:
-    """Compute the mean of each group, and that of all rows outside of it.
+    """Compute the mean of each group, and the mean of all rows outside of it.
 
-    Numbers that are no outcomes are taken to lie between the least and the largest:
+    Numbers that are no outcomes are taken to lie between the smallest and the largest:
     losses that are never small would else have too little noise.
     """
     numbers, low, unit = statistic.y_pred.astype(np.float64), 0.0, 1.0
@@ -118,8 +118,8 @@ def pvalues_of_difference(
 ) -> Floats:
     """Test whether means differ by more than epsilon, by inverting the bounds.
 
-    The p-value is the smallest tail with which the difference has its end beyond
-    epsilon. It is 1 where the difference itself is not.
+    The p-value is the smallest tail at which the end of the interval is beyond epsilon,
+    and 1 where the difference itself is not beyond it.
     """
     difference = first.value - second.value
     greater = _smallest_tails(first, second, difference - epsilon, side=0)

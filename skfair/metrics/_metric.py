@@ -490,7 +490,7 @@ class MetricOfPairs(Metric):
         """Find the value, and which of the two groups that decide it have few rows."""
         located = self.find_pair(statistic)
         sizes, which = self.rows_compared(statistic, located)
-        # Who sets a least size has said how many rows are enough.
+        # Who sets a minimum size has said how many rows are enough.
         if statistic.min_group_size > 1 or sizes.min() >= FEW_ROWS:
             return located.value, ""
         few = [

@@ -101,8 +101,8 @@ def metric_bounds(
     -----
     The cumulative distribution functions are known at the edges of bins. Inside a bin
     that of a group lies between two step functions: all its scores in the bin might be
-    the least, or all the largest. Hence a bin where each group has a single score, or
-    where all scores of one group are below those of the other, is exact. The curves
+    the smallest, or all the largest. Hence a bin where each group has a single score,
+    or where all scores of one group are below those of the other, is exact. The curves
     of calibration lie between two step functions in the same way.
 
     Examples

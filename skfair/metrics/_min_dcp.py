@@ -1,4 +1,4 @@
-"""minDCP: the least DCP that published frequencies allow.
+"""minDCP: the smallest DCP that published frequencies allow.
 
 With q[a, y] = pi[a, y] (1 - eta[a, y]) the confusion matrices leave the problem (each
 can be completed from the mass that is not carried):
@@ -10,8 +10,8 @@ The baseline alpha is a channel from true to predicted classes, and q is the mas
 it carries. The search solves linear programs in turn from many starts.
 
 Merging predicted classes can only lower minDCP. For one set against all others the
-channel is one number x_y for each true class, and the least mass that a group loses is
-a continuous knapsack problem: if the channel predicts the set more often than
+channel is one number x_y for each true class, and the smallest mass that a group loses
+is a continuous knapsack problem: if the channel predicts the set more often than
 published, mass is best removed from the largest x first; if less often, from the
 largest 1 - x. The first loss increases with x and the second decreases, so that on a
 box ``low <= x <= high`` a group loses at least the first at `low` and the second at
@@ -105,13 +105,13 @@ class ChannelSearch:
             # The search for the lower bound finds the best channel of two classes.
             return best, n_searches
         # The optimum fits most groups exactly and others not at all, so that channels
-        # with the least absolute misfit, under varied weights of the groups, are close
-        # to it.
+        # with the smallest absolute misfit, under varied weights of the groups, are
+        # close to it.
         starts = []
         for size in _SET_SIZES:
             fits = self._fits(_set_emphases(self.weights, size, n_starts))
             starts += _distinct(fits)[:n_starts]
-        # Random fits are all kept: those of the least loss would be too similar.
+        # Random fits are all kept: those of the smallest loss would be too similar.
         # Squares make the factors of the weights differ by orders of magnitude.
         shape = -(-n_starts // 2), len(self.weights)
         random = self.weights * generator.exponential(size=shape) ** 2
@@ -277,7 +277,7 @@ _MAX_SEARCHES = 16
 
 
 def knapsack(x: Floats, true: Floats, share: Floats) -> Floats:
-    """Return the least mass that groups lose if a channel predicts a set too often.
+    """Return the smallest mass that groups lose if a channel predicts a set too often.
 
     `x`, of shape (n_points, n_classes), is the probability of the set given each true
     class, and `share` its published frequency in each group. The result has shape
@@ -339,7 +339,7 @@ class MergedSearch:
         return np.asarray(np.maximum.reduce(losses) @ self.weights)
 
     def step(self, tol: float) -> None:
-        """Split the boxes with the least bounds; close those within `tol`."""
+        """Split the boxes with the smallest bounds; close those within `tol`."""
         n_split = min(_SPLIT_AT_ONCE, len(self.bounds))
         chosen = np.argpartition(self.bounds, n_split - 1)[:n_split]
         rest = np.ones(len(self.bounds), bool)
@@ -385,7 +385,7 @@ class MergedSearch:
         return lows, highs, np.maximum(bounds, self._join(self._losses(lows, highs)))
 
     def _keep_best(self, points: Floats, losses: Floats) -> None:
-        """Remember the point of the least loss, if it is the least known."""
+        """Remember the point of the smallest loss, if it is the smallest known."""
         if losses.min(initial=np.inf) < self.upper:
             self.upper = float(losses.min())
             self.best = points[losses.argmin()]
@@ -490,7 +490,7 @@ _MAX_VIOLATION = 1e-8
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MinDCPResult(TableResult):
-    """Interval of the least DCP that published frequencies allow.
+    """Interval of the smallest DCP that published frequencies allow.
 
     Attributes
     ----------
@@ -570,7 +570,7 @@ def min_dcp_bounds(
     random_state: int | np.random.RandomState | None = None,
     verbose: int = 0,
 ) -> MinDCPResult:
-    """Bound the least DCP of a classifier of which only frequencies are known.
+    """Bound the smallest DCP of a classifier of which only frequencies are known.
 
     At least this share of the population is treated differently from a common
     baseline by every classifier with these frequencies of true and predicted classes.
@@ -729,8 +729,7 @@ def _completed(best: Carried, data: ChannelSearch) -> Floats:
     """Return the confusion matrices of a channel and the mass it carries.
 
     Mass that is not carried is divided in proportion to what remains of the true and
-    of the predicted frequencies. The row of a class that a group never has is that of
-    the channel.
+    of the predicted frequencies. A class that a group never has gets the channel's row.
     """
     _, channel, carried = best
     left_true = data.true - carried

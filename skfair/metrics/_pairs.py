@@ -44,18 +44,16 @@ class Located(NamedTuple):
     sizes: tuple[float, float] = (math.nan, math.nan)
 
 
-def locate_largest(
-    by_group: Floats, everyone: float, multigroup: Multigroup
-) -> Located:
+def locate_largest(by_group: Floats, overall: float, multigroup: Multigroup) -> Located:
     """Locate the largest difference between numbers of groups, or from everyone's."""
     if multigroup == "pairwise":
         high, low = np.fmax.reduce(by_group), np.fmin.reduce(by_group)
         pair = int((by_group == high).argmax()), int((by_group == low).argmax())
         return Located(float(high - low), pair, (float(high), float(low)))
-    distances = np.abs(by_group - everyone)
+    distances = np.abs(by_group - overall)
     value = np.fmax.reduce(distances)
     furthest = int((distances == value).argmax())
-    figures = float(by_group[furthest]), everyone
+    figures = float(by_group[furthest]), overall
     return Located(float(value), (furthest, None), figures)
 
 
@@ -140,19 +138,19 @@ def pairs_of_numbers(
     gap: Callable[[Floats, Any], Floats] = np.subtract,
 ) -> PairGaps:
     """Return the gaps between the numbers of groups."""
-    by_group, everyone, sizes, cells = numbers_of(statistic)
+    by_group, overall, sizes, cells = numbers_of(statistic)
     first, second = compared_groups(by_group.shape[1], multigroup)
-    theirs = everyone[:, np.newaxis] if second is None else by_group[:, second]
+    theirs = overall[:, np.newaxis] if second is None else by_group[:, second]
     values = np.abs(gap(by_group[:, first], theirs))
     return PairGaps(first, second, values, sizes, cells)
 
 
 def locate_in_cells(numbers: Numbers, multigroup: Multigroup) -> tuple[int, Located]:
     """Locate the largest difference of numbers of groups, and its cell."""
-    by_group, everyone, *_ = numbers
+    by_group, overall, *_ = numbers
     located = [
         locate_largest(*in_cell, multigroup)
-        for in_cell in zip(by_group, everyone.tolist(), strict=True)
+        for in_cell in zip(by_group, overall.tolist(), strict=True)
     ]
     gaps = np.array([each.value for each in located])
     cell = int(np.where(np.isnan(gaps), -1, gaps).argmax())
@@ -163,14 +161,14 @@ def mean_outcomes(rows: Rows) -> Numbers:
     """Return the mean outcomes of groups with enough rows."""
     enough = rows.counts >= max(rows.min_group_size, 1)
     means = np.where(enough, rows.means, np.nan)
-    everyone = quotients(rows.sums.sum(), rows.totals.sum(), np.nan)
-    return means[np.newaxis], everyone.reshape(1), rows.counts[np.newaxis], ({},)
+    overall = quotients(rows.sums.sum(), rows.totals.sum(), np.nan)
+    return means[np.newaxis], overall.reshape(1), rows.counts[np.newaxis], ({},)
 
 
 def locate_outcomes(statistic: Rows, *, multigroup: Multigroup = "pairwise") -> Located:
     """Locate the largest difference between mean outcomes of groups."""
-    everyone = float(statistic.sums.sum() / statistic.totals.sum())
-    return locate_largest(statistic.means, everyone, multigroup)
+    overall = float(statistic.sums.sum() / statistic.totals.sum())
+    return locate_largest(statistic.means, overall, multigroup)
 
 
 #: Makes, of scores, what measures rows of gaps of curves at these scores.
@@ -198,7 +196,7 @@ def largest_of_rows(apart: Floats) -> Floats:
 #: Distinct scores at which CDFs are compared in permutations, and numbers of all pairs
 #: at these scores, at most.
 _SCORES_COMPARED, _MOST_NUMBERS = 2**11, 2**21
-#: Distinct scores by which gaps are bounded, the least and the most; and numbers of
+#: Distinct scores by which gaps are bounded, the smallest and the most; and numbers of
 #: pairs at these scores that fit into the cache of a processor.
 _FEWEST_SCORES, _MOST_SCORES, _NUMBERS_AT_ONCE = 2**6, 2**9, 2**16
 #: Pairs up to which each is measured rather than bounded first.

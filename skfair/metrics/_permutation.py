@@ -484,8 +484,8 @@ class Order(NamedTuple):
         largest = np.fmax.reduce(standardised, axis=1)
         sums = np.nansum(standardised, axis=1)
         tied = np.abs(largest - largest[0]) <= rounding
-        least = sums[0] - rounding * numbers.shape[1]
-        above = np.where(tied, sums >= least, largest > largest[0])
+        lowest = sums[0] - rounding * numbers.shape[1]
+        above = np.where(tied, sums >= lowest, largest > largest[0])
         by_chance = _moments(numbers[1:])[0]
         moments = means, deviations, by_chance
         return cls(*moments, largest, rounding, float(above.mean()))

@@ -62,12 +62,12 @@ def pool_rates(
     `columns` have the code of each group, which has at least one row. Returns values
     and the ends of their intervals, nan without a `level`.
     """
-    everyone = (rates @ sizes + 0.5) / (sizes.sum() + 1)
+    overall = (rates @ sizes + 0.5) / (sizes.sum() + 1)
     # Half a hit and half a miss, spread over all rows: no table is all 0.
     observed = (rates * sizes + 0.5 * sizes / sizes.sum()) / (
         sizes + sizes / sizes.sum()
     )
-    logits = np.full(len(rates), logit(everyone))
+    logits = np.full(len(rates), logit(overall))
     effects = _Effects.from_columns(columns)
     for _ in range(_MOST_STEPS):
         means = expit(logits)

@@ -84,9 +84,9 @@ def margins(
 ) -> Floats:
     """Return how much too narrow the bounds may be, for each odds ratio.
 
-    Noise is as wide as Student's where a group has few rows. Of few kinds of rows, such
-    as labels, it is also at least that of as many rows of each cell that are like
-    everyone: a cell in which a kind is missing by chance shows no noise.
+    Noise is as wide as Student's where a group has few rows. With few kinds of rows,
+    such as labels, the noise is at least that of as many rows drawn from the whole
+    population: a cell in which a kind is missing by chance shows no noise of its own.
     """
     step = max(1, _MAX_NUMBERS // cells.parts[0].size)
     bits = np.random.SFC64(generator.randint(2**31 - 1))
@@ -129,10 +129,10 @@ def _smallest_freedom(cells: DenseCells) -> float:
 def _squares_of_mixture(cells: DenseCells) -> Floats:
     """Return squared weights by kind, if a part had everyone's kinds."""
     squares = np.zeros_like(cells.squares)
-    everyone = cells.masses.sum(axis=(0, 1))
+    overall = cells.masses.sum(axis=(0, 1))
     for part in np.unique(cells.compared_within):
         kinds = cells.compared_within == part
-        shares = everyone[kinds] / max(everyone[kinds].sum(), _TINY)
+        shares = overall[kinds] / max(overall[kinds].sum(), _TINY)
         squares[..., kinds] = cells.squares[..., kinds].sum(-1, keepdims=True) * shares
     return squares
 
@@ -155,7 +155,7 @@ def _largest_error(
 
 
 def _add_bridges(errors: Floats, generator: Any) -> Floats:
-    """Draw the largest error between thresholds as that of a Brownian bridge."""
+    """Draw the largest error between thresholds as a Brownian bridge has it."""
     steps = np.diff(errors, axis=-1, append=0)
     variance = np.mean(steps**2, axis=0)
     logs = generator.standard_exponential(steps.shape, dtype=steps.dtype)
@@ -180,10 +180,10 @@ def _draw(
 def _noise_of_rates(
     rows: ProxyRows, cells: DenseCells, noise: Noise, odds_ratio: float
 ) -> Rates:
-    """Draw the noise of the bounds of rates, and of everyone's rates.
+    """Draw the noise of the bounds of rates, and of the overall rates.
 
-    Of lower bounds it is the least that it may be, of upper bounds the most. The shape
-    is (n_groups, n_draws, n_points).
+    Lower bounds get the smallest noise that is possible, upper bounds the largest. The
+    shape is (n_groups, n_draws, n_points).
     """
     lows: list[Floats] = []
     highs: list[Floats] = []
@@ -206,14 +206,14 @@ def _noise_of_rates(
             x, y = np.maximum(ends[0][end], 0), np.maximum(ends[1][1 - end], 0)
             of_end.append(_noise_of_ratio(x, y, of_inside[end], of_rest[1 - end]))
     parts = [part.sum(axis=(0, 1)) for part in cells.parts]
-    of_everyone = _noise_of_ratio(*parts, *of_parts)
-    return Rates(np.stack(lows), np.stack(highs), (of_everyone, of_everyone))
+    overall = _noise_of_ratio(*parts, *of_parts)
+    return Rates(np.stack(lows), np.stack(highs), (overall, overall))
 
 
 def _noise_of_ends(
     rows: ProxyRows, cells: DenseCells, noise: Noise, group: int, odds_ratio: float
 ) -> tuple[list[Floats], list[Floats]]:
-    """Return the noise of the least and largest mass of a group."""
+    """Return the noise of the smallest and largest mass of a group."""
 
     def noise_of_part(part: int) -> list[Floats]:
         return [
@@ -250,16 +250,16 @@ def _noise_of_end(
     odds_ratio: float,
     end: int,
 ) -> Floats:
-    """Return the noise of the least (-1) or largest (1) mass of a group.
+    """Return the noise of the smallest (-1) or largest (1) mass of a group.
 
-    Of each cell with a known share this is the smaller of two linear functions for the
-    most, and the larger for the least. Where they are nearly equal, either may be the
-    true one, so that the worse noise counts.
+    In a cell with a known share the largest mass is the smaller of two linear
+    functions, and the smallest mass the larger. Where the two are nearly equal, either
+    may be the true one, so that the worse noise counts.
     """
     of_masses, of_parts, of_shares = noise
     of_known = cells.known_part(of_parts[part], group)
     q = cells.probabilities[:, [group]]
-    # The most fills a cell from its highest odds on, the least from its lowest.
+    # The most fills a cell from its highest odds on, the smallest from its lowest.
     first, other = odds_limits(q, odds_ratio)[::-end]
     value, of_value = cells.parts[part][0], of_parts[part][:, 0]
     if not rows.fixed:
@@ -301,8 +301,8 @@ def _slopes(q: Floats, odds_ratio: float) -> tuple[Floats, Floats]:
 def compare_known_rows(rows: ProxyRows) -> tuple[Bools, float]:
     """Compare the known rows of each cell with its probabilities.
 
-    Returns which cells they contradict, and how far the odds of some scores of a cell
-    are at least from those of the cell.
+    Return which cells they contradict, and the factor by which the odds at some scores
+    of a cell differ at least from the odds in the whole cell.
     """
     of_known_group = (rows.groups >= 0) & (rows.weights > 0)
     if rows.from_known or not of_known_group.any():
@@ -330,10 +330,10 @@ def _parts_by_score(cells: Integers, scores: Floats) -> Integers:
 def _separation(
     rows: ProxyRows, cells: Integers, groups: Codes, parts: Integers, n_parts: int
 ) -> Floats:
-    """Return the least odds ratio between known shares and probabilities.
+    """Return the smallest odds ratio between known shares and probabilities.
 
-    It is 1 where the interval holds the probability; all intervals hold together with
-    the probability 0.95.
+    The ratio is 1 where the interval of the share contains the probability; all
+    intervals hold at once with probability 0.95.
     """
     shape = rows.n_cells, n_parts, len(rows.labels)
     counts = np.zeros(shape)
@@ -548,7 +548,7 @@ class ProxyBoundsResult(TableResult):
             Where to draw. None makes a new figure.
         limit : float in [0, 1], default=0.0
             Disparity that is asked about: none, or the largest that is allowed. The
-            legend has the least odds ratio at which it is possible.
+            legend has the smallest odds ratio at which it is possible.
         name : str, default=None
             Title of the axes, none by default.
 
@@ -868,7 +868,7 @@ def _table_in_place(
 def _label_pairs_by_cell(
     y_true: Any, y_pred: Any, arguments: dict[str, Any]
 ) -> tuple[ProxyRows, int]:
-    """Return rows by cell with the pair of true and predicted label."""
+    """Read rows into proxy cells, coded by their true and predicted label."""
     table, arguments = _table_in_place(y_true, y_pred, arguments)
     if table is not None:
         kinds, classes = encode_label_pairs(table.y_true, table.y_pred)
@@ -883,7 +883,7 @@ def _split_labels(
 ) -> tuple[Floats, Floats]:
     """Return masses of each true and predicted class, and of others of that true class.
 
-    Of two predicted classes the second one stands for both.
+    With two predicted classes the second one stands for both.
     """
     of_true = masses.reshape(*masses.shape[:-1], n_classes, n_classes)[..., true, :]
     rest = of_true.sum(axis=-1, keepdims=True) - of_true
@@ -930,11 +930,11 @@ def _masses_at_quantiles(cells: ScoreCells | DenseCells) -> DenseCells:
     if isinstance(cells, DenseCells):
         return cells
     rows, (late, early) = cells.rows, cells.steps
-    certain = late.everyone == early.everyone
-    thresholds, everyone = cells.thresholds[certain], late.everyone[certain]
+    certain = late.overall == early.overall
+    thresholds, overall = cells.thresholds[certain], late.overall[certain]
     if len(thresholds) > _N_POINTS:
-        levels = np.arange(1, _N_POINTS) / _N_POINTS * everyone[-1]
-        positions = np.searchsorted(everyone, levels)
+        levels = np.arange(1, _N_POINTS) / _N_POINTS * overall[-1]
+        positions = np.searchsorted(overall, levels)
         thresholds = thresholds[np.unique(np.append(positions, len(thresholds) - 1))]
     kinds = np.searchsorted(thresholds, rows.highs)
     widths = np.append(np.diff(thresholds), 0.0)

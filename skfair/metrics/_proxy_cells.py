@@ -359,13 +359,13 @@ class Rates(NamedTuple):
 
     low: Floats
     high: Floats
-    everyone: tuple[Floats, Floats]
+    overall: tuple[Floats, Floats]
 
     def gap(self, pair: Pair) -> tuple[Floats, Floats]:
         """Return bounds of the difference of two groups' rates."""
         first, second = pair
         if second is None:
-            low, high = self.everyone
+            low, high = self.overall
         else:
             low, high = self.low[second], self.high[second]
         return self.low[first] - high, self.high[first] - low
@@ -387,14 +387,14 @@ def _measure_gap(
     if kind == "mean":
         low, high = (running_sums(widths * end)[-1:] for end in (low, high))
     if kind == "area":
-        least = np.maximum(np.maximum(low, -high), 0)
-        ends = least, np.maximum(high, -low)
+        smallest = np.maximum(np.maximum(low, -high), 0)
+        ends = smallest, np.maximum(high, -low)
         low, high = (running_sums(widths * end)[-1:] for end in ends)
     return max(0.0, low.max(), -high.min()), max(0.0, high.max(), -low.min())
 
 
 def odds_limits(probabilities: Floats, odds_ratio: float) -> tuple[Floats, Floats]:
-    """Return least and largest probability whose odds differ by at most this factor."""
+    """Return the smallest and largest probability with odds within a factor."""
     q = probabilities
     with np.errstate(divide="ignore", invalid="ignore"):
         low = np.where(q < 1, q / (q + odds_ratio * (1 - q)), 1.0)
@@ -441,7 +441,7 @@ class _Steps:
                 for g in range(len(rows.labels))
             ]
         )
-        self.everyone = self.sum_to_thresholds(weights)
+        self.overall = self.sum_to_thresholds(weights)
         in_cells = np.argsort(self.cells, kind="stable")
         sums = np.append(0.0, running_sums(self.masses[in_cells]))
         sizes = np.bincount(self.cells, minlength=rows.n_cells)
@@ -456,15 +456,15 @@ class _Steps:
         return np.append(0.0, running_sums(values))[self.ends]
 
     def largest(self, q: Floats, low: Floats, high: Floats) -> Floats:
-        """Return most of a group's mass that can lie below each threshold.
+        """Return the largest mass of a group that can lie below each threshold.
 
-        The cells have the shares `q` of the group. It fills each cell from below with
-        the share `high` until only `low` is left for the rest.
+        `q` is the group's share in each cell. Each cell is filled from below with the
+        share `high` until only `low` is left for the rest.
         """
         return self._filled(q - low, high, low)
 
-    def least(self, q: Floats, low: Floats, high: Floats) -> Floats:
-        """Return the least of a group's mass that can lie below each threshold."""
+    def smallest(self, q: Floats, low: Floats, high: Floats) -> Floats:
+        """Return the smallest mass of a group that can lie below each threshold."""
         return self._filled(high - q, low, high)
 
     def rate(
@@ -504,7 +504,7 @@ class ScoreCells:
 
     @cached_property
     def steps(self) -> tuple[_Steps, _Steps]:
-        """Entries in order of their largest, and of their least values."""
+        """Entries in order of their largest, and of their smallest values."""
         rows = self.rows
         if rows.lows is rows.highs:
             return (_Steps(rows, rows.lows, None),) * 2
@@ -546,11 +546,11 @@ class ScoreCells:
             tolerance = self._rounding(odds_ratio)[:, np.newaxis]
             low -= tolerance
             high += tolerance
-        total = late.everyone[-1]
+        total = late.overall[-1]
         return Rates(
             np.clip(low, 0, 1, out=low),
             np.clip(high, 0, 1, out=high),
-            (late.everyone / total, early.everyone / total),
+            (late.overall / total, early.overall / total),
         )
 
     def _fixed_rates(self, group: int, odds_ratio: float) -> tuple[Floats, Floats]:
@@ -558,15 +558,15 @@ class ScoreCells:
         late, early = self.steps
         q, mass = self.rows.probabilities[:, group], self.group_masses[group]
         limits = odds_limits(q, odds_ratio)
-        low = (late.known_masses[group] + late.least(q, *limits)) / mass
+        low = (late.known_masses[group] + late.smallest(q, *limits)) / mass
         high = (early.known_masses[group] + early.largest(q, *limits)) / mass
         return low, high
 
     def _complement(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
         """Return the bounds for the first of two groups, from those for the second."""
         first, second = self.group_masses
-        everyone, ratio = self.steps[0].everyone / first, second / first
-        return everyone - ratio * high, everyone - ratio * low
+        overall, ratio = self.steps[0].overall / first, second / first
+        return overall - ratio * high, overall - ratio * low
 
     def _free_rates(self, group: int, odds_ratio: float) -> tuple[Floats, Floats]:
         """Return the bounds for one group, whose shares of the cells are not known."""
@@ -583,7 +583,7 @@ class ScoreCells:
         else:
             low, _ = odds_limits(self.rows.probabilities, odds_ratio)
             masses = late.known_masses[:, -1] + late.totals @ low
-        rounding = rounding_of_sums(len(late.cells)) * late.everyone[-1]
+        rounding = rounding_of_sums(len(late.cells)) * late.overall[-1]
         return np.asarray(rounding / np.maximum(masses, _TINY))
 
 
@@ -653,16 +653,16 @@ class DenseCells:
     def ends(
         self, group: int, part: Floats, odds_ratio: float
     ) -> tuple[Floats, Floats]:
-        """Return the least and largest mass of a group at each point."""
+        """Return the smallest and largest mass of a group at each point."""
         q = self.probabilities[:, [group]]
         low, high = odds_limits(q, odds_ratio)
         inside, total = part[0], self.masses[0].sum(axis=-1, keepdims=True)
-        least, most = low * inside, high * inside
+        smallest, most = low * inside, high * inside
         if self.fixed:
-            least = np.maximum(least, q * total - high * (total - inside))
+            smallest = np.maximum(smallest, q * total - high * (total - inside))
             most = np.minimum(most, q * total - low * (total - inside))
         mass = self.known_part(part, group)
-        return mass + least.sum(axis=0), mass + most.sum(axis=0)
+        return mass + smallest.sum(axis=0), mass + most.sum(axis=0)
 
     def rates(self, odds_ratio: float, *, widened: bool) -> Rates:
         """Return bounds of the rate of the numerator in each group, at each point."""
@@ -685,5 +685,5 @@ class DenseCells:
         inside, outside = (part.sum(axis=(0, 1)) for part in self.parts)
         for nobody, certain in ((inside == 0, 0), (outside == 0, 1)):
             low[:, nobody] = high[:, nobody] = certain
-        everyone = inside / (inside + outside)
-        return Rates(low, high, (everyone, everyone))
+        overall = inside / (inside + outside)
+        return Rates(low, high, (overall, overall))

@@ -93,7 +93,7 @@ def mean_moments(statistic: Distributions) -> tuple[Floats, Floats]:
 
 
 def move_to_unit(statistic: Rows | Distributions) -> tuple[Any, float]:
-    """Move numbers to [0, 1], the least and the largest of everyone; and their range.
+    """Move numbers to [0, 1], from the smallest to the largest, and return their range.
 
     Bounds of probabilities then hold in large samples. What they add for small groups
     depends on the range: of skewed numbers, a group shows only part of it.
@@ -182,10 +182,8 @@ def contrast(
     if second is not None:
         return np.asarray(by_group[first] + others[second])
     shares = _aligned(shares, by_group)
-    everyone = shares**power * others
-    return np.asarray(
-        (1 - shares) ** power * by_group + everyone.sum(axis=0) - everyone
-    )
+    overall = shares**power * others
+    return np.asarray((1 - shares) ** power * by_group + overall.sum(axis=0) - overall)
 
 
 def normal(deviations: Floats) -> Quantiles:

@@ -58,11 +58,11 @@ from skfair.statistics._labels import (
 )
 
 
-def bound_difference(least: Gap, largest: Gap) -> tuple[float, float]:
+def bound_difference(smallest: Gap, largest: Gap) -> tuple[float, float]:
     """Bound the difference of mean scores by the integral of CDF bounds."""
-    lengths = np.diff(least.scores)
+    lengths = np.diff(smallest.scores)
     low, high = (
-        float(gap.signed[:-1] / gap.scale @ lengths) for gap in (least, largest)
+        float(gap.signed[:-1] / gap.scale @ lengths) for gap in (smallest, largest)
     )
     return max(0.0, low, -high), min(1.0, max(high, -low))
 
@@ -451,14 +451,14 @@ class EqualizedOdds(DifferenceOfNumbers):
         rates = quotients(compared, compared.sum(axis=2, keepdims=True), np.nan)
         rates, pooled = rates[:, :, first:], compared.sum(axis=0)
         sums = pooled.sum(axis=1, keepdims=True)
-        everyone = quotients(pooled, sums, np.nan)[:, first:]
+        overall = quotients(pooled, sums, np.nan)[:, first:]
         sizes = statistic.label_counts[:, true].T.repeat(rates.shape[2], axis=0)
         cells = tuple(
             {"label": classes[i], "prediction": prediction}
             for i in true.tolist()
             for prediction in classes[first:]
         )
-        return rates.reshape(len(rates), -1).T, everyone.ravel(), sizes, cells
+        return rates.reshape(len(rates), -1).T, overall.ravel(), sizes, cells
 
     def locate(self, statistic: Any) -> Located:
         """Find the largest difference of error rates, of the cells of enough rows."""
@@ -473,8 +473,8 @@ class EqualizedOdds(DifferenceOfNumbers):
         )
         sizes = statistic.matrices[:, true].sum(axis=1)
         first, second = located.pair
-        everyone = sizes[comparable_cells(statistic)[:, true]].sum()
-        theirs = everyone if second is None else sizes[second]
+        overall = sizes[comparable_cells(statistic)[:, true]].sum()
+        theirs = overall if second is None else sizes[second]
         return located._replace(cell=(true, predicted), sizes=(sizes[first], theirs))
 
     def observe(self, part: Rows) -> Observed:
@@ -1251,10 +1251,10 @@ class ImpactRatioShortfall(DifferenceOfRates):
 
     def numbers(self, statistic: Any) -> Numbers:
         """Return selection rates, undefined where nobody is selected."""
-        means, everyone, counts, cells = mean_outcomes(statistic)
+        means, overall, counts, cells = mean_outcomes(statistic)
         if not statistic.sums.any():
             means, counts = np.full_like(means, np.nan), np.zeros_like(counts)
-        return means, everyone, counts, cells
+        return means, overall, counts, cells
 
     def difference(self, ours: Floats, theirs: Any) -> Floats:
         """Return one minus the ratio of the smaller rate to the larger one."""

@@ -19,7 +19,7 @@ _ROUNDING_OF_BOUNDS = 1e-9
 
 
 class Entries(NamedTuple):
-    """Rows in the order of scores; those of one score and cell may be one entry."""
+    """Rows in the order of scores; rows of one score and cell may share an entry."""
 
     scores: Floats
     weights: Integers  # number of rows
@@ -85,7 +85,7 @@ class Subgroup(NamedTuple):
 
 
 def largest_value(strata: Sequence[Entries], min_size: int) -> float:
-    """Return largest value of any subgroup of any stratum, each of which has one."""
+    """Return the largest value of any subgroup of any stratum."""
     return max(search_subgroups(entries, min_size, 1)[0].value for entries in strata)
 
 
@@ -96,8 +96,8 @@ def search_subgroups(entries: Entries, min_size: int, n_best: int) -> list[Subgr
     """
     best: list[Subgroup] = []
     n_rows, n_columns = entries.n_rows, len(entries.codes)
-    everyone = np.arange(len(entries.weights))
-    stack = [Subgroup(0, (), everyone, n_rows, math.inf)]
+    all_rows = np.arange(len(entries.weights))
+    stack = [Subgroup(0, (), all_rows, n_rows, math.inf)]
     while stack:
         parent = stack.pop()
         if len(best) == n_best and parent.bound < best[-1].value - _GAP_ROUNDING:
@@ -179,8 +179,8 @@ def _measure_means(
     """Find the difference of the means of each subgroup and all others, and its bound.
 
     A refinement of t rows has at most the sum of the t largest numbers of its subgroup,
-    and at least that of the t smallest, so that the bound is the furthest of all these
-    from everyone else.
+    and at least the sum of the t smallest. The bound is the largest distance of such a
+    mean from the mean of all other rows.
     """
     lengths = np.diff(starts, append=len(chosen))
     numbers, weights = entries.scores[chosen], entries.weights[chosen]
@@ -211,11 +211,12 @@ def _furthest_means(
     n_rows: int,
     min_size: int,
 ) -> Floats:
-    """Bound how far the mean of the most extreme rows exceeds that of all others.
+    """Bound how far the mean of the most extreme rows exceeds the mean of the rest.
 
-    These are `counts` rows through each entry, with the sum `held`, or fewer rows of
-    the entry. Between the ends of an entry, whose rows have one number, the excess is
-    convex in the number of rows, or decreases, so that it is largest at an end.
+    The most extreme rows are the `counts` rows through each entry, with the sum `held`,
+    or fewer rows of that entry. Between the ends of an entry, whose rows have one
+    number, the excess is convex in the number of rows, or decreases, so that it is
+    largest at an end.
     """
     best = np.full(len(counts), -math.inf)
     for taken in counts, np.maximum(counts - weights, min_size):
@@ -233,10 +234,11 @@ def _gaps(
     The subgroup has the entries `chosen`, and `through` of its rows up to each of them;
     subgroups may follow each other.
 
-    Times the sizes of both. With k of its s rows and K of all n rows at most at a score
-    it is k n - K s. The subgroup's CDF exceeds the others' most at one of its scores,
-    and falls below most just before one. Of entries of the same score `through` is
-    right at the last and `before` at the first; at the others the gap reads smaller.
+    The gap is multiplied by the sizes of both. With k of the subgroup's s rows and K of
+    all n rows at most at a score it is k n - K s. The subgroup's CDF exceeds the
+    others' most at one of its scores, and falls below most just before one. Where
+    entries share a score, `through` is right at the last and `before` at the first; at
+    the others the gap reads smaller.
     """
     n_rows, before = entries.n_rows, through - entries.weights[chosen]
     above = through * n_rows - entries.through[chosen] * sizes

@@ -38,12 +38,12 @@ def comparable_groups(
     labels: Sequence[Hashable], sizes: Integers, smallest: int
 ) -> tuple[Integers, str]:
     """Return positions of groups with enough rows, and why others lack."""
-    least = max(smallest, 1)
-    large, small = np.flatnonzero(sizes >= least), np.flatnonzero(sizes < least)
+    needed = max(smallest, 1)
+    large, small = np.flatnonzero(sizes >= needed), np.flatnonzero(sizes < needed)
     if len(large) < 2:
         single = [f"only the group {labels[i]!r}" for i in large.tolist()]
         whose = "".join(single) or "no group"
-        rows = "rows" if least == 1 else f"at least {least} rows"
+        rows = "rows" if needed == 1 else f"at least {needed} rows"
         return large[:0], f"{whose} has {rows}"
     few = listed([f"{labels[i]!r}: {counted(sizes[i], 'row')}" for i in small.tolist()])
     return large, f"without {few}" if few else ""

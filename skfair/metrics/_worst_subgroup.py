@@ -114,7 +114,7 @@ def worst_subgroup(
     """Find the subgroup that differs most from everyone else.
 
     Subgroups are all conjunctions of values of the columns, such as ``sex = F and
-    race = B`` or ``sex = F`` alone, that leave a least number of rows in them and
+    race = B`` or ``sex = F`` alone, that leave a minimum number of rows in them and
     outside. Each is compared with all other rows. It is the question of an auditor who
     does not know beforehand which intersection to look at. `max_gap` compares the
     intersections of all columns only, with their average.
@@ -329,9 +329,9 @@ def _rows_of_strata(
     """Return the rows that count in each stratum, and why others lack."""
     if control_features is None:
         return {None: np.flatnonzero(counts)}, {}
-    everyone = Groups(np.where(counts, 0, -1), ("everyone",))
+    one_group = Groups(np.where(counts, 0, -1), ("everyone",))
     control = resolve_strata(control_features, n_samples=len(counts))
-    strata, _ = split_strata(Rows(everyone, control), leaves_groups_out=True)
+    strata, _ = split_strata(Rows(one_group, control), leaves_groups_out=True)
     rows = {
         stratum.label: stratum.rows for stratum in strata if stratum.groups is not None
     }

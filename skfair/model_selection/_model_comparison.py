@@ -120,7 +120,7 @@ def changes_by_a_row(
 ) -> Floats:
     """Find how another row moves a performance, by true label and by response.
 
-    True labels are the first and the last in order, responses the least and the
+    True labels are the first and the last in order, responses the smallest and the
     largest. The change is a third of that by three such rows: so many may be missed
     with a probability of .05, and the first may move an average precision far more.
     """
@@ -194,7 +194,7 @@ def _losses_by_part(differences: Floats) -> Floats:
 
 
 #: Stands for the code of a group in a `Place`: all rows that have a group.
-EVERYONE = -1
+OVERALL = -1
 #: The place of a gap is found on one of so many parts of the rows.
 N_PLACES = 4
 
@@ -214,7 +214,7 @@ def largest_gap_place(
     rows = Rows(Groups(own, labels), y_pred=scores, weight=weights)
     gap = metric.locate(metric.collect(rows))
     first, second = gap.pair
-    pair = labels[first], EVERYONE if second is None else labels[second]
+    pair = labels[first], OVERALL if second is None else labels[second]
     high, low = pair if gap.figures[0] > gap.figures[1] else pair[::-1]
     return gap.score, high, low
 
@@ -285,9 +285,9 @@ def _paired_differences(
 
     def factors(high: int, low: int) -> Floats:
         """Return the factor of each group in the gap of two, one perhaps everyone."""
-        everyone = (high == EVERYONE) - (low == EVERYONE)
+        to_overall = (high == OVERALL) - (low == OVERALL)
         pair = [float(group == high) - (group == low) for group in present]
-        return np.asarray(np.array(pair) + everyone * sizes / sizes.sum())
+        return np.asarray(np.array(pair) + to_overall * sizes / sizes.sum())
 
     of_groups = []
     for group, size, own in zip(present, sizes, factors(*of_baseline), strict=True):
@@ -297,15 +297,15 @@ def _paired_differences(
         of_groups.append(functools.cache(functools.partial(_moments, *args)))
 
     pairs: Iterator[tuple[int, int]] = permutations(present, 2)
-    if EVERYONE in of_baseline:
-        pairs = ((a, b) for g in present for a, b in ((g, EVERYONE), (EVERYONE, g)))
+    if OVERALL in of_baseline:
+        pairs = ((a, b) for g in present for a, b in ((g, OVERALL), (OVERALL, g)))
     for pair in pairs:
         parts = [
             of_group(float(factor))
             for of_group, factor in zip(of_groups, factors(*pair), strict=True)
         ]
-        mean, variance, third, least = (sum(part) for part in zip(*parts, strict=True))
-        yield Moments(mean, variance, np.maximum(third, least))
+        mean, variance, third, floor = (sum(part) for part in zip(*parts, strict=True))
+        yield Moments(mean, variance, np.maximum(third, floor))
 
 
 def _moments(

@@ -431,7 +431,7 @@ class FairestWithin(Rule):
         The performance that may be lost: with ``kind="relative"`` a share of the best
         one, of which None stands for 0.05; with ``"absolute"`` a number of its unit.
     kind : {"relative", "absolute", "one_standard_error"}, default="relative"
-        How the least performance, a mean score, is computed:
+        How the lowest performance, a mean score, is computed:
 
         - ``"relative"``: ``1 - tolerance`` times the best mean score, with `tolerance`
           in [0, 0.5]. It needs positive scores.
@@ -451,7 +451,7 @@ class FairestWithin(Rule):
     Warns
     -----
     UserWarning
-        If no candidate reaches the least performance, because `reference` is higher
+        If no candidate reaches the lowest performance, because `reference` is higher
         than all of them: the best performer is taken. If the rule does not apply,
         because `cv_results` has no metric of these names, the best performance is not
         positive with ``kind="relative"``, or there are fewer than two folds with
@@ -570,14 +570,14 @@ class FairestWithin(Rule):
         )
 
     def _choose(self, cv_results: CVResults, means: pd.DataFrame) -> int:
-        least = self.min_performance(cv_results)
-        within = means[means["performance"] >= least - _MEAN_ROUNDING]
+        tolerated = self.min_performance(cv_results)
+        within = means[means["performance"] >= tolerated - _MEAN_ROUNDING]
         if len(within):
             return first_best(within, "fairness", "performance")
         best = first_best(means, "performance", "fairness")
         warn_user(
-            f"No candidate has {self.performance} of at least {least:.6g}; the best "
-            f"performer is taken, with {means.loc[best, 'performance']:.6g}.",
+            f"No candidate has {self.performance} of at least {tolerated:.6g}; the "
+            f"best performer is taken, with {means.loc[best, 'performance']:.6g}.",
         )
         return best
 

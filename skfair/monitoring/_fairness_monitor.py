@@ -97,7 +97,7 @@ class Disparity(NamedTuple):
     comparisons: Comparisons
     stratum: Hashable  # where it is largest
     n_groups: int  # that are compared
-    # Numbers of groups, strata and rates, large enough or not, and the least size.
+    # Numbers of groups, strata and rates, large enough or not, and the smallest size.
     known: tuple[int, ...]
     n_waiting: int  # groups, in all strata together, that are too small
 
@@ -490,7 +490,7 @@ class FairnessMonitor:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Return the monitor of which `to_dict` made a dictionary.
+        """Return a monitor from the dictionary that `to_dict` made.
 
         Parameters
         ----------
@@ -571,7 +571,7 @@ class FairnessMonitor:
         return dict(zip(strata, counted, strict=True))
 
     def _count(self, y_true: Any, y_score: Any, *columns: Any) -> Any:
-        """Count rows, or those of each stratum, in a table of equal weights."""
+        """Count rows, or the rows of each stratum, in a table of equal weights."""
         rows = self._metric.read(y_true, y_score, *columns)
         if rows.weight is not None:
             raise ValueError(
@@ -614,9 +614,10 @@ class FairnessMonitor:
     ) -> tuple[dict[str, Any], tuple[int, int, int] | None]:
         """Return the entries of a look about the recent rows, and when a change began.
 
-        All statements of all looks hold at once. One half of the level of a look is
-        for differences of the rows before and since a start, a quarter for those of the
-        rows between two starts and since, and a quarter for intervals.
+        All statements of all looks hold at once. Half of a look's error probability is
+        for the difference between rows before and since a start, a quarter for the
+        difference between rows of two starts and later ones, and a quarter for
+        intervals.
         """
         n_looks, splits = sum(n for n, _ in blocks), splits_of(blocks)
         level = (1 - self.confidence_level) * share_of_look(n_looks)
@@ -732,7 +733,7 @@ class FairnessMonitor:
         }
 
     def _smallest(self, *several: Mapping[Hashable, Any]) -> int:
-        """Return the least number of rows of a group that is compared."""
+        """Return the smallest number of rows of a group that is compared."""
         given = (part.min_group_size for parts in several for part in parts.values())
         return max(self.min_group_size, max(given, default=1))
 
@@ -785,7 +786,7 @@ class FairnessMonitor:
     ) -> Comparisons:
         """Compare the groups of one stratum that are large enough.
 
-        Of the groups of any stratum, `every`, the others are named.
+        `every` holds the groups of all strata: a group that is not compared is named.
         """
         if self._metric.leaves_groups_out:
             return self._compare(table._rows, method, smallest)
@@ -868,7 +869,7 @@ def _metric_from_dict(data: Any) -> Metric:
 
 
 def _parts(table: Any) -> Mapping[Hashable, Any]:
-    """Return the tables of strata by label, of which there may be one only."""
+    """Return the table of each stratum by its label, which is None without strata."""
     return table if isinstance(table, dict) else {None: table}
 
 
@@ -944,7 +945,7 @@ def _assign_level_share(comparisons: Comparisons, share: float) -> Comparisons:
 
 
 def _table_to_json(table: Any) -> Any:
-    """Return a table, or those of strata, as lists, numbers and text."""
+    """Return a table, or the table of each stratum, as lists, numbers and text."""
     if isinstance(table, dict):
         strata = [[label_to_json(key), part.to_dict()] for key, part in table.items()]
         return {"strata": strata}
@@ -1019,7 +1020,7 @@ _IS_ENTRY: dict[str, Callable[[Any], bool]] = {
 
 
 def added(total: Any, batch: Any) -> Any:
-    """Add up two tables, or those of each stratum."""
+    """Add up two tables, or the two tables of each stratum."""
     if not isinstance(batch, dict):
         return total + batch
     both = total.keys() & batch.keys()
@@ -1069,10 +1070,11 @@ def levels_of(tail: float) -> list[float]:
 def separation(first: Comparisons, second: Comparisons, tail: float) -> float:
     """Return how far apart the bounds of two independent samples are, or -inf.
 
-    It is positive with at most the probability `tail` if the sample with the smaller
-    value has a disparity of at least that of the other. By Fisher's method: of any
-    disparity between them the product of both p-values is small enough. The p-values
-    are those at which the disparity is one of the ends of a one-sided interval.
+    The distance is positive with probability at most `tail` if the sample with the
+    smaller value has in truth at least the disparity of the other. By Fisher's method,
+    the product of both p-values is small enough for every disparity between the two.
+    The p-value of a disparity is the level at which it is the end of a one-sided
+    interval.
     """
     if math.isnan(first.value) or math.isnan(second.value):
         return -math.inf

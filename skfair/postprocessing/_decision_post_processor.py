@@ -72,9 +72,10 @@ class DecisionPostProcessor(
 
     where the :math:`r_c` say how much a row counts in the rates of each group. The
     multipliers :math:`\\lambda` are the solution of one convex problem, whose size does
-    not depend on the number of rows: the least expected loss of accuracy at which the
-    rates of groups differ by no more than a limit. Nothing is drawn at random: people
-    with the same features, and the same group if it is used, get the same decision.
+    not depend on the number of rows: the smallest expected loss of accuracy at which
+    the rates of groups differ by no more than a limit. Nothing is drawn at random:
+    people with the same features, and the same group if it is used, get the same
+    decision.
 
     Parameters
     ----------
@@ -134,7 +135,7 @@ default="demographic_parity"
     comparison_ : Comparison or None
         Accuracy (minus the mean cost, with `cost`) and difference of the decisions and
         of the plain ones on held-out rows; for equalized odds also `skfair.metrics.dcp`
-        by ``method="local"``, the least share of people whose exclusion makes the
+        by ``method="local"``, the smallest share of people whose exclusion makes the
         errors of all groups alike. The standard error of the difference is that of the
         new decisions. None if no groups are given.
     groups_ : tuple of length n_groups

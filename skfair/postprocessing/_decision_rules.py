@@ -290,7 +290,7 @@ class DecisionRules:
         ratios: Floats,
         limits: Floats,
     ) -> list[Floats]:
-        """Find the multipliers of least expected loss under each limit.
+        """Find the multipliers of smallest expected loss under each limit.
 
         There is a multiplier for each cell (row) and decision (column). They join those
         of comparisons of groups, which start from the solution of the limit before. If
@@ -586,8 +586,8 @@ def _comparisons(shares: Floats) -> tuple[Floats, float]:
         joined = np.tile(unit[first].T - unit[second].T, (shares.shape[1], 1, 1))
         joined *= (present[:, first] & present[:, second])[:, np.newaxis]
         return joined, 1.0
-    everyone = quotients(shares, shares.sum(axis=0)).T[:, :, np.newaxis]
-    joined = (unit - everyone) * present[:, np.newaxis]
+    overall = quotients(shares, shares.sum(axis=0)).T[:, :, np.newaxis]
+    joined = (unit - overall) * present[:, np.newaxis]
     return np.concatenate([joined, -joined], axis=2), 0.5
 
 

@@ -71,11 +71,11 @@ class Spread:
         """Learn the scores of rows that were predicted by the models of folds."""
         parts = [rows, *(rows[rows.fold == model] for model in range(n_models))]
         statistics = [distributions(part) for part in parts]
-        everyone, *self.by_model = [
+        overall, *self.by_model = [
             LinearCDF.from_statistic(statistic, None, ends_of(scale, statistic.scores))
             for statistic in statistics
         ]
-        self.scores, self.heights = everyone.scores, everyone.middle
+        self.scores, self.heights = overall.scores, overall.middle
         if len(self.scores) > 1:
             self.heights[[0, -1]] = 0, 1  # all heights have scores of their own
 

@@ -77,7 +77,7 @@ class MADDPostProcessor(
 
     It fits `estimator`, learns the score distributions of the groups on held-out rows,
     and moves each of them towards the distribution of everyone, see `ScoreRepairer`.
-    The level of repair is given, or it is the least whose total loss
+    The level of repair is given, or it is the smallest whose total loss
 
     .. math::
         (1 - \theta) \, \mathrm{AccuracyLoss}(\lambda)
@@ -164,11 +164,12 @@ class MADDPostProcessor(
         :class:`~sklearn.model_selection.FixedThresholdClassifier` or
         :class:`~sklearn.model_selection.TunedThresholdClassifierCV` (also as the last
         step of a pipeline or in a search) its own, of those of the folds the median; of
-        any other the least number above 0.5.
+        any other the smallest number above 0.5.
     repair_level_ : float or None
         Level of repair, given or chosen; None if `max_mcdp` is given.
     standard_error_ : float or None
-        Standard error of the least total loss; None if a level or `max_mcdp` is given.
+        Standard error of the smallest total loss; None if a level or `max_mcdp` is
+        given.
     losses_ : dict of ndarray of shape (101,), or None
         Losses at levels from 0 to 1, or at gaps from 0 to the one without repair, in
         the columns ``repair_level`` (``max_mcdp`` if that is given), ``total_loss``,
@@ -201,7 +202,7 @@ class MADDPostProcessor(
 
     Notes
     -----
-    ``"auto"`` takes the least level whose total loss is within one standard error of
+    ``"auto"`` takes the smallest level whose total loss is within one standard error of
     the minimum, so that sampling noise does not add to the repair. MADD and MCDP after
     a repair are predicted as ``1 - level`` times their value without it, since their
     values on repaired samples jump, and do not fall below what noise alone yields. With
@@ -545,7 +546,7 @@ def refuse_labels_as_strata(given: Given) -> None:
 class Amount(NamedTuple):
     """How much is repaired: a level that is given or chosen, None with `max_mcdp`.
 
-    `error` is the standard error of the least total loss, None of a level that is
+    `error` is the standard error of the smallest total loss, None of a level that is
     given. `losses` are those of all amounts.
     """
 
@@ -570,8 +571,8 @@ def choose_amount(
         return Amount(float(model.repair_level), None, losses)
     total = losses["total_loss"]
     # Rounding must not decide between levels of equal losses.
-    least = steps[int((total <= total.min() + 1e-12).argmax())]
-    errors = [part.standard_error(least) for part in strata]
+    best = steps[int((total <= total.min() + 1e-12).argmax())]
+    errors = [part.standard_error(best) for part in strata]
     # Repeated splits hold the same rows out again: they do not add rows.
     error = np.linalg.norm(_shares(strata) * errors) * np.sqrt(max(1, n_held_out))
     level = float(steps[(total <= total.min() + error).argmax()])

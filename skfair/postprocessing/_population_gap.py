@@ -37,7 +37,7 @@ from skfair.statistics._distributions import Distributions
 _MOST_HALVES, _FEWEST_HALVES, _N_ROWS = 20, 4, 100_000
 #: Steps of the search for the width of the band.
 _N_STEPS = 4
-#: Share of the least gap that any band leaves, by which one that leaves more repairs
+#: Share of the smallest gap that any band leaves, by which one that leaves more repairs
 #: less for about the same.
 _ABOUT = 1.05
 #: Groups of fewer rows do not narrow the band, which is that of other groups, too.
@@ -134,8 +134,8 @@ class PopulationGaps:
     def aim(self) -> Aim:
         """Find the widest band that leaves at most the limit.
 
-        Where no band is narrow enough, take the widest one that leaves about the least
-        gap.
+        Where no band is narrow enough, take the widest one that leaves about the
+        smallest gap.
         """
 
         def gap(width: float) -> float:
@@ -144,10 +144,10 @@ class PopulationGaps:
         widest = limit = self.limit
         left = gap(limit)
         if left > limit > 0:
-            least = gap(0.0)
-            target = max(limit, _ABOUT * least)
+            smallest = gap(0.0)
+            target = max(limit, _ABOUT * smallest)
             if left > target:
-                widest, left = _root(gap, target, (0.0, least), (limit, left))
+                widest, left = _root(gap, target, (0.0, smallest), (limit, left))
         expected = float(self._mean(widest)[1])
         small = [
             label

@@ -128,8 +128,8 @@ class RepairedRegressor(
     of each regressor, which are then averaged. For rows that share predictions see the
     notes of `MADDPostProcessor`.
 
-    A new prediction below or above all held-out ones is changed by as much as the least
-    or the largest of them.
+    A new prediction below or above all held-out ones is changed by as much as the
+    smallest or the largest of them.
 
     References
     ----------

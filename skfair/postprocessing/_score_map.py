@@ -336,8 +336,8 @@ def _thresholds(rows: Rows) -> Floats:
     quantiles = np.unique(quantiles)
     spread = np.linspace(quantiles[0], quantiles[-1], len(quantiles))
     distinct: Floats = np.unique((quantiles + spread) / 2)
-    least = 1e-9 * max(abs(distinct[0]), abs(distinct[-1]))
-    return distinct if distinct[-1] - distinct[0] > least else distinct[:1]
+    tolerance = 1e-9 * max(abs(distinct[0]), abs(distinct[-1]))
+    return distinct if distinct[-1] - distinct[0] > tolerance else distinct[:1]
 
 
 class _Gaps:
@@ -371,9 +371,9 @@ class _Gaps:
         self.allowed = allowances[:, self.part]
         self._ridge = np.array([ridge for ridge, _ in limits])[self.part] / deviation
         self._identity = np.eye(len(self.allowed))
-        self._least = _LEAST_SLOPE * self._moment / deviation[:, None, None]
-        self._least += self._ridge[:, None, None] * self._identity
-        trace = np.trace(self._least, axis1=1, axis2=2)
+        self._floor = _LEAST_SLOPE * self._moment / deviation[:, None, None]
+        self._floor += self._ridge[:, None, None] * self._identity
+        trace = np.trace(self._floor, axis1=1, axis2=2)
         self._level = trace[:, None, None] / len(self.allowed)
 
     def rates(self, factors: Floats, width: Floats) -> tuple[Floats, Floats]:
@@ -415,7 +415,7 @@ class _Gaps:
         center = _centers(side != 0)
         missing = excess - side * (limit / 2 + self.allowed) - self._ridge * factors
         # Any number on the diagonal serves for what is projected out.
-        slopes = center @ (slopes + self._least) @ center
+        slopes = center @ (slopes + self._floor) @ center
         slopes += self._level * (self._identity - center)
         step = np.linalg.solve(slopes, center @ missing.T[..., None])
         step = (center @ step)[..., 0].T
@@ -536,7 +536,7 @@ def _contrasts(rows: Rows) -> Floats:
     strata: Any = np.zeros(len(rows), np.intp)
     strata = strata if rows.strata is None else rows.strata.codes
     contrasts = np.zeros((len(rows), rows.n_groups))
-    everyone = rows.weights.sum()
+    total = rows.weights.sum()
     for stratum in np.unique(strata):
         chosen = np.flatnonzero(strata == stratum)
         weights, codes = rows.weights[chosen], rows.groups.codes[chosen]
@@ -544,7 +544,7 @@ def _contrasts(rows: Rows) -> Floats:
         present = totals > 0
         mean = present / present.sum()
         own = (codes[:, None] == np.arange(len(totals))) - mean
-        share = weights.sum() / everyone
+        share = weights.sum() / total
         contrasts[chosen] = share * (weights / totals[codes])[:, None] * own
     return contrasts
 
@@ -644,8 +644,8 @@ def choose_strength(
 ) -> int:
     """Return the position of the strength to take.
 
-    With `max_mcdp` it is the least whose MCDP is at most that, or else the fairest.
-    Otherwise it is the least that is about as fair as the fairest one which keeps a
+    With `max_mcdp` it is the smallest whose MCDP is at most that, or else the fairest.
+    Otherwise it is the smallest that is about as fair as the fairest one which keeps a
     share of the plain performance (of the first row), and keeps it too: their MCDP
     differs by no more than a standard error.
     """

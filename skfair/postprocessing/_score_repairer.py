@@ -132,7 +132,7 @@ class ScoreRepairer(
         make the distributions of scores with few distinct values alike.
     scale : {"probability", "real"}, default="probability"
         ``"real"`` takes any finite scores. A score below or above all those seen in
-        `fit` is then changed by as much as the least or the largest of them.
+        `fit` is then changed by as much as the smallest or the largest of them.
         ``max_mcdp`` is in the same unit on both scales: a share of rows.
     unknown_groups : {"raise", "pooled"}, default="raise"
         How `transform` treats rows whose group is missing or was absent in `fit`:
@@ -306,8 +306,8 @@ CountTable
             those that the parameter `sensitive_features` names. A `CountTable` of such
             rows takes the place of all other arguments, which must be None. It gives
             the map that the rows give, and with scores in bins one between whose knots,
-            the least and the largest score of each bin and group, scores are taken to
-            be spread evenly.
+            the smallest and the largest score of each bin and group, scores are taken
+            to be spread evenly.
         y : object, default=None
             Ignored.
         sensitive_features : array-like of shape (n_samples,) or \
@@ -811,7 +811,7 @@ CountTable
             ``group_1``, ... for an intersection), ``score_from``, ``score_to``,
             ``repaired_from`` and ``repaired_to``. Pieces of a group cover [0, 1], or
             with ``scale="real"`` the scores seen in `fit`: below and above them, scores
-            are changed by as much as the least and the largest one. In between, the
+            are changed by as much as the smallest and the largest one. In between, the
             repaired score is ``repaired_from + (score - score_from) / (score_to -
             score_from) * (repaired_to - repaired_from)``.
 
@@ -942,13 +942,13 @@ def thin_knots(scores: Floats, repaired: Floats, tol: float) -> Knots:
     knots_left, start, last = [0], 0, len(x) - 1
     while start < last:
         # Slopes of the lines from the start that miss no knot so far by more than tol.
-        least, largest = -math.inf, math.inf
+        smallest, largest = -math.inf, math.inf
         end = knot = start + 1
-        while knot <= last and least <= largest:
+        while knot <= last and smallest <= largest:
             width, rise = x[knot] - x[start], y[knot] - y[start]
-            if least <= rise / width <= largest:
+            if smallest <= rise / width <= largest:
                 end = knot
-            least = max(least, (rise - tol) / width)
+            smallest = max(smallest, (rise - tol) / width)
             largest = min(largest, (rise + tol) / width)
             knot += 1
         knots_left.append(end)
@@ -981,9 +981,9 @@ class LinearCDF(NamedTuple):
     """CDF that is piecewise linear between two ends, with a knot at each score.
 
     It rises from 0 at the lower end to 1 at the upper end, which are 0 and 1 for
-    probabilities, else the least and the largest score of everyone. The i-th of n rows,
-    in order, has the height (i - 1/2) / n; rows that share a score make a vertical step
-    there, from `low` to `high`, which are equal for one row.
+    probabilities, else the smallest and the largest score of everyone. The i-th of n
+    rows, in order, has the height (i - 1/2) / n; rows that share a score make a
+    vertical step there, from `low` to `high`, which are equal for one row.
     """
 
     scores: Floats
@@ -1202,7 +1202,7 @@ class GroupCDFs(NamedTuple):
         return float((highest - lowest).max())
 
     def range(self) -> tuple[Floats, Floats]:
-        """Return the least and largest height at each knot of the pooled CDF."""
+        """Return the smallest and largest height at each knot of the pooled CDF."""
         lowest = np.full(2 * len(self.pooled.scores), np.inf)
         highest = -lowest
         for heights in self.heights():
@@ -1317,7 +1317,7 @@ def ends_of(scale: str, scores: Floats) -> tuple[float, float]:
 
 
 def spread_in_bins(cells: Rows) -> Rows:
-    """Spread the people of each bin between its least and largest score.
+    """Spread the people of each bin between its smallest and largest score.
 
     One has each of these scores, as far as there are people; all others lie in the
     middle of the two.

@@ -69,11 +69,11 @@ class UnawarePostProcessor(
         multiplied by the variance of the labels over that of balanced ones, as in
         `MCDPReweighter`, so that it means about the same where positives are rare.
         ``"auto"`` tries strengths at which the gap falls to 0 in 20 steps. It takes the
-        least one that, on held-out rows, keeps 95 % of the plain average precision and
-        whose MCDP(0) is within one standard error of the least among those. It is 0 if
-        no two groups differ by more than those of one distribution do in 95 % of
-        samples. With more than two groups MCDP(0) is adjusted for their
-        sizes, so that a group of a few rows does not decide.
+        smallest one that, on held-out rows, keeps 95 % of the plain average precision
+        and whose MCDP(0) is within one standard error of the smallest among those. It
+        is 0 if no two groups differ by more than those of one distribution do in 95 %
+        of samples. With more than two groups MCDP(0) is adjusted for their sizes, so
+        that a group of a few rows does not decide.
     sensitive_features : str, int, list of str, list of int, or callable, default=None
         Column of X with the groups, several columns for their intersection, or a
         function of X that returns the groups. Groups given to `fit` take precedence. A

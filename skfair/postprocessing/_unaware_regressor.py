@@ -66,16 +66,16 @@ class UnawareRegressor(
         trained.
     strength : float or "auto", default="auto"
         Weight :math:`\lambda \geq 0` of the gap; 0 is the plain regressor. ``"auto"``
-        tries strengths at which the gap falls to 0 in 20 steps. It takes the least one
-        that, on held-out rows, keeps 80 % of the plain R2 and whose MCDP(0) is within
-        one standard error of the least among those; or by `max_mcdp`. It is 0 if no
-        two groups differ by more than those of one distribution do in 95 % of samples.
-        With more than two groups MCDP(0) is adjusted for their sizes, as in
+        tries strengths at which the gap falls to 0 in 20 steps. It takes the smallest
+        one that, on held-out rows, keeps 80 % of the plain R2 and whose MCDP(0) is
+        within one standard error of the smallest among those; or by `max_mcdp`. It is 0
+        if no two groups differ by more than those of one distribution do in 95 % of
+        samples. With more than two groups MCDP(0) is adjusted for their sizes, as in
         `UnawarePostProcessor`.
     max_mcdp : float in [0, 1] or None, default=None
-        Largest MCDP(0): ``strength="auto"`` then takes the least strength whose MCDP(0)
-        on held-out rows is at most this, or else the fairest, with a warning where that
-        misses it by more than noise.
+        Largest MCDP(0): ``strength="auto"`` then takes the smallest strength whose
+        MCDP(0) on held-out rows is at most this, or else the fairest, with a warning
+        where that misses it by more than noise.
     sensitive_features : str, int, list of str, list of int, or callable, default=None
         Column of X with the groups, several columns for their intersection, or a
         function of X that returns the groups. Groups given to `fit` take precedence. A

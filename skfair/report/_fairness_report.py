@@ -305,9 +305,10 @@ or Groups, default=None
             Disparity that you accept. The verdict then says which metrics are certified
             to be at most this, above it, or neither, and the chart of rates shows it.
             Or the largest value of each metric that has a limit, named as in
-            `to_frame`, and the least of ``"impact_ratio"``, the smallest ratio of two
-            rates: ``{"impact_ratio": 0.8}`` is the four-fifths rule. The verdict then
-            has the value of each with its interval, and whether it keeps its limit.
+            `to_frame`, and the smallest of ``"impact_ratio"``, the smallest ratio of
+            two rates: ``{"impact_ratio": 0.8}`` is the four-fifths rule. The verdict
+            then has the value of each with its interval, and whether it keeps its
+            limit.
         title : str, default="Fairness report"
             Title of the page.
         random_state : int, RandomState instance or None, default=None
@@ -449,10 +450,10 @@ or Groups, default=None
         Up to 1,048,576 rows are counted by score, and all numbers are those of
         `from_predictions`. More are counted in bins, 65,536 of them unless groups are
         many. Decisions, errors and sizes stay exact. The rows of a bin count as having
-        the middle of the least and the largest score in it; the report states how far
-        this may move the metrics of scores. Scores of ``scale="rank"`` are moved to
-        [0, 1] for this, by one more query for the least and the largest. Weights that
-        differ by at most 9 % count as their mean, in intervals and draws alone.
+        the middle of the smallest and the largest score in it; the report states how
+        far this may move the metrics of scores. Scores of ``scale="rank"`` are moved to
+        [0, 1] for this, by one more query for the smallest and the largest. Weights
+        that differ by at most 9 % count as their mean, in intervals and draws alone.
 
         Examples
         --------
@@ -505,7 +506,7 @@ default="metrics"
             With a row for each model, attribute and metric: ``model``, ``attribute``,
             ``comparison`` ("pairwise" or "pooled"),
             ``metric``, ``value``, ``lower`` and ``upper`` ends of the interval,
-            ``certified`` (the least value that the rows certify, see
+            ``certified`` (the smallest value that the rows certify, see
             `skfair.metrics.certify`), ``null_mean`` (mean under shuffled groups),
             ``pvalue``, ``difference``, ``difference_lower`` and ``difference_upper``,
             ``n`` rows, ``n_groups``, ``smallest_group``, ``sentence`` and ``note``. The

@@ -588,7 +588,7 @@ _TABLE = (
     ),
 )
 
-#: What the smallest impact ratio is called among limits, of which it is the least.
+#: What least impact ratio is called among limits, of which it is the smallest.
 RATIO = "impact_ratio"
 #: Metrics that take seconds for hundreds of groups, and mostly measure noise there.
 _OF_FEW_GROUPS = "madd", "calibration_gap"

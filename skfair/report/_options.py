@@ -119,7 +119,7 @@ def _check_permutations(value: Any) -> int:
         raise ParameterError(
             "n_permutations",
             f"must be 0, or an integer of at least {FEWEST_PERMUTATIONS}, got "
-            f"{n_permutations}: the least p-value is 1 / ({n_permutations} + 1), and "
+            f"{n_permutations}: the smallest p-value is 1 / ({n_permutations} + 1); "
             "the verdict, three tests with Holm's correction at the level 0.05, needs "
             "one of 0.05 / 3 = 1 / 60.",
         )

@@ -1,4 +1,4 @@
-"""Plans of an audit: how many rows it needs, of which groups, and the draws."""
+"""Plan an audit: how many rows it needs, from which groups, and how to draw them."""
 
 from __future__ import annotations
 
@@ -294,7 +294,7 @@ def required_sample_size(
 
 
 def _smallest_size(power_of: Callable[[int], float], power: float) -> tuple[int, float]:
-    """Return the least sample size of a given power, by doubling and bisection."""
+    """Return the smallest sample size of a given power, by doubling and bisection."""
     low, high = 2, 4
     share = power_of(high)
     while share < power:
@@ -343,7 +343,7 @@ def _rate(weights: Floats, alpha: float, epsilon: float, plan: Plan) -> float:
 def _max_gap_bound(
     weights: Floats, epsilon: float, level: float, power: float
 ) -> float:
-    """Return the least number of rows of any test of the largest gap (equation 66)."""
+    """Return the smallest sample size of any test of the largest gap (equation 66)."""
     if np.ptp(weights) > 1e-12:
         return math.nan
     error = min((level + 1 - power) / 2, 0.5)  # mean of both probabilities of error

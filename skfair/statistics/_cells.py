@@ -315,7 +315,7 @@ def _find_problem_of_cells(n_bins: int, columns: list[NDArray[Any]]) -> str | No
     if (rows < 1).any() or (weights <= 0).any() or (squares <= 0).any():
         return "a cell has no rows or no weight"
     if (lows > highs).any() or (highs > 1).any():
-        return "a least score is above the largest, or a score is above 1"
+        return "a smallest score is above the largest, or a score is above 1"
     inside = (bins_of_scores(lows, n_bins) == bins) & (
         bins_of_scores(highs, n_bins) == bins
     )

@@ -133,7 +133,7 @@ class CountTable:
             How many people each row stands for; by default one.
         n_bins : int, default=None
             Number of equal bins of scores in [0, 1]: a power of two, at most 2**52.
-            With each bin are kept the least and the largest score in it. None keeps
+            With each bin are kept the smallest and the largest score in it. None keeps
             each distinct score.
 
         Returns
@@ -188,7 +188,7 @@ class CountTable:
         cells : dataframe
             Of pandas, Polars, PyArrow or any other library that narwhals reads. The
             columns ``bin``, ``n_rows``, ``low`` and ``high`` hold the bin, the number
-            of rows, and the least and largest score; ``weight`` and
+            of rows, and the smallest and largest score; ``weight`` and
             ``weight_squared``, sums of weights and of their squares, are `n_rows`
             where there are no such columns. All other columns are sensitive ones.
             Cells of the same group and bin are joined, so that results of several
@@ -325,7 +325,7 @@ class CountTable:
         DataFrame
             A row for each cell, indexed by its group: its stratum and true label, if
             there are any, the score or decision ``y_pred`` (of bins the lower edge,
-            with the least and the largest score), the number of people ``n``, and of
+            with the smallest and the largest score), the number of people ``n``, and of
             weighted people the sums of their weights and of the squares of these.
 
         Examples

@@ -175,7 +175,7 @@ def whole_if_exact(values: NDArray[Any]) -> NDArray[Any]:
 
 #: Products of two whole totals stay below this, so that they are exact in int64.
 MAX_EXACT = 2**62
-#: Gaps that a statistic keeps, and their least number of scores that is not kept.
+#: Gaps that a statistic keeps, and their smallest number of scores that is not kept.
 _MAX_GAPS, _MAX_KEPT = 4, 2**16
 
 
@@ -277,9 +277,9 @@ def ranked_scores(rows: Rows) -> Distributions:
 
 def mid_ranks(scores: Floats, weights: NDArray[Any] | None) -> Floats:
     """Return mid-ranks of rows in (0, 1), as ``scale="rank"`` takes them."""
-    everyone = Groups(np.zeros(len(scores), np.int8), (0,))
+    one_group = Groups(np.zeros(len(scores), np.int8), (0,))
     rows = Rows(
-        everyone, y_pred=scores, weight=weights, position=np.arange(len(scores))
+        one_group, y_pred=scores, weight=weights, position=np.arange(len(scores))
     )
     rows = rows.ordered()
     ranks, of_rows = ranked_scores(rows).scores, np.empty(len(scores))

@@ -7,7 +7,7 @@ from scipy.stats import binom, multinomial, pearson3
 from sklearn.metrics import average_precision_score
 
 from skfair.model_selection._model_comparison import (
-    EVERYONE,
+    OVERALL,
     Model,
     changes_by_a_row,
     gap_interval,
@@ -49,12 +49,12 @@ def pvalue_by_hand(scores, baseline, place, codes, weights):
     def factor(group, pair):
         everyone = sizes[group] / weights.sum()
         high, low = (
-            everyone if one == EVERYONE else float(one == group) for one in pair
+            everyone if one == OVERALL else float(one == group) for one in pair
         )
         return high - low
 
     pairs = [(high, low) for high in groups for low in groups if high != low]
-    if EVERYONE in place:
+    if OVERALL in place:
         pairs = [pair for one in groups for pair in ((one, -1), (-1, one))]
     for threshold in np.unique(scores):
         for pair in pairs:
@@ -80,7 +80,7 @@ def test_the_gap_test_is_its_definition(seed, n_groups, weighted, multigroup):
     scores, baseline = rng.integers(0, 8, (2, len(codes))) / 8
     weights = rng.integers(1, 4, len(codes)) * 1.0 if weighted else np.ones(len(codes))
     place = largest_gap_place(baseline, codes, weights, multigroup)
-    assert (EVERYONE in place) == (multigroup == "pooled")
+    assert (OVERALL in place) == (multigroup == "pooled")
     args = scores, baseline, place, codes, weights
     _, pvalue = gap_test(*args, 0.9)
     assert pvalue == pytest.approx(pvalue_by_hand(*args), abs=0.02)

@@ -81,8 +81,14 @@ def test_missing_groups_come_last_and_make_no_headline(make_report, scored):
     labels = re.findall(r'class="label">([^<]*)<', shown(report.to_html()))
     assert labels[-1] == "(missing)"
     (point,) = report.summary["verdict"]["points"]
-    assert "(missing)" not in point["text"]
-    assert "people whose group is missing" in point["text"]
+    assert point["text"].startswith("No difference of known groups is significant.")
+    assert "People whose sex is missing differ most." in point["text"]
+    lead = report.summary["verdict"]["leads"][0]["text"]
+    assert lead == (
+        "Decisions of people whose sex is missing differ from those of others; chance "
+        "alone does not explain it. No difference of known groups is significant."
+    )
+    assert lead in repr(report)
 
 
 @pytest.mark.slow

@@ -355,7 +355,7 @@ def test_the_value_of_the_table_is_in_the_verdict_where_others_decide(make_repor
     )
     (point,) = report.summary["verdict"]["points"]
     assert "12.0 percentage points apart" in point["text"]
-    assert "“c” and “b” are further apart, by 17.0 points, but" in point["text"]
+    assert "“c” and “b” are further apart, by 17.0 points, but this" in point["text"]
     text = report.to_markdown()
     assert "| Difference of selection rates | 0.170 |" in text
     assert "- Difference of selection rates: 55.0% of “c” and 38.0% of “b” get" in text

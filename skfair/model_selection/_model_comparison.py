@@ -197,6 +197,9 @@ def _losses_by_part(differences: Floats) -> Floats:
 OVERALL = -1
 #: The place of a gap is found on one of so many parts of the rows.
 N_PLACES = 4
+#: Share of the error of an interval with which a difference of the rates of two groups
+#: is told to be below the largest.
+_FAR = 0.05
 
 
 def largest_gap_place(
@@ -269,6 +272,52 @@ def gap_interval(
         )
 
     return -upper(baseline, scores), upper(scores, baseline)
+
+
+def rate_gap_interval(
+    selected: Floats,
+    baseline: Floats,
+    codes: Codes,
+    weights: Floats,
+    level: float,
+) -> tuple[float, float]:
+    """Return the interval of the largest difference of rates minus the baseline's.
+
+    Values are 0 or 1. The change is the least by which the difference of one pair of
+    groups, the largest of the candidate, is above one of the baseline's. So it is at
+    most the largest over all pairs of the least bound beside the baseline's pairs. The
+    bounds of the one pair beside each of these must hold together; those of other pairs
+    need not hold. All rows are used, since no place is chosen by them.
+    """
+    tail = (1 - level) / 2
+
+    def upper(own: Floats, other: Floats) -> float:
+        far = _FAR * tail
+        places = [*_places_near_largest(other, codes, weights, 1 - far)]
+        of_each = 1 - (tail - far) / len(places)
+        bounds = [
+            [
+                each.upper_bound(of_each)[0]
+                for each in _paired_differences(own, other, place, codes, weights)
+            ]
+            for place in places
+        ]
+        return float(np.min(bounds, axis=0).max())
+
+    return -upper(baseline, selected), upper(selected, baseline)
+
+
+def _places_near_largest(
+    values: Floats, codes: Codes, weights: Floats, level: float
+) -> Iterator[Place]:
+    """Yield the pairs of groups whose difference of rates may be the largest."""
+    lowest, (_, *largest) = values.min(), largest_gap_place(values, codes, weights)
+    place = float(lowest), largest[0], largest[1]
+    of_pairs = _paired_differences(values, values, place, codes, weights)
+    pairs = permutations(np.unique(codes).tolist(), 2)
+    for pair, beside_largest in zip(pairs, of_pairs, strict=True):
+        if beside_largest.upper_bound(level)[0] >= 0:
+            yield float(lowest), *pair
 
 
 def _paired_differences(

@@ -52,6 +52,7 @@ from skfair.model_selection._model_comparison import (
     changes_by_a_row,
     gap_interval,
     loss_moments,
+    rate_gap_interval,
     worst_loss,
 )
 from skfair.report._inputs import LEVEL, Audit, ReportModel, large_groups
@@ -81,6 +82,8 @@ NOTHING: NamedNumbers = {
 _KNOWN_AFTER = 3.0
 #: Figures of a model by name, each with the influence of each row.
 _Figures = dict[str, tuple[float, Floats]]
+#: Values of a model and of the first, and groups and weights, of the same rows.
+_Paired = tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]
 #: Figures of a model, and their changes by another row.
 _Compared = tuple[_Figures, dict[str, Floats]]
 
@@ -174,36 +177,59 @@ def gaps_beside_first(
 ) -> dict[str, tuple[float, float]]:
     """Return intervals of gaps minus the first model's, by metric.
 
-    Rows are paired; counted ones, and those of people with several, cannot be. Where
-    groups are small, the intervals of the two gaps tell more: each end is the better of
-    both, at half the error each.
+    Rows are paired; counted ones, and those of people with several, cannot be.
     """
     audit = sample.audit
     if sample.model is first.model or not audit.pairs_models:
         return {}
-    tail = (1 - audit.options.confidence_level) / 2
-    keys = [key for key in keys if MEASURES[key].bounded]
-    own, others = (dict(compare_metrics(side, keys)) for side in (sample, first))
     intervals = {}
-    for key in keys:
-        ends = [
-            bound(by_key[key], tail / 4)
-            for by_key in (own, others)
-            for bound in (lower_bound, upper_bound)
-        ]
-        parts = [*_paired_intervals(sample, first, key)] or [(-math.inf, math.inf)]
-        # The largest of several gaps changes by no more than one of them.
-        low, high = min(low for low, _ in parts), max(high for _, high in parts)
-        intervals[key] = max(low, ends[0] - ends[3]), min(high, ends[1] - ends[2])
+    for key in (key for key in keys if MEASURES[key].bounded):
+        compared = [*_paired_values(sample, first, key)]
+        if compared and key != "mcdp" and sample.comparison == "pairwise":
+            level = audit.options.confidence_level
+            parts = [rate_gap_interval(*values, level) for values in compared]
+            intervals[key] = _join_ends(parts)
+        else:
+            intervals[key] = _bound_change(sample, first, key, compared)
     return intervals
 
 
-def _paired_intervals(
-    sample: ReportSample, first: ReportSample, key: str
-) -> Iterator[tuple[float, float]]:
-    """Return the intervals of `compare_models`, by true label for errors.
+def _bound_change(
+    sample: ReportSample,
+    first: ReportSample,
+    key: str,
+    compared: Sequence[_Paired],
+) -> tuple[float, float]:
+    """Bound the change of a gap, the place of which is found on a part of the rows.
 
-    They hold at once. The gap of decisions, 0 or 1, is the difference of rates.
+    Where groups are small, the intervals of the two gaps tell more: each end is the
+    better of both, at half the error each.
+    """
+    options = sample.audit.options
+    tail = (1 - options.confidence_level) / 2
+    both = (dict(compare_metrics(side, [key]))[key] for side in (sample, first))
+    ends = [
+        bound(gap, tail / 4) for gap in both for bound in (lower_bound, upper_bound)
+    ]
+    parts = [gap_interval(*each, 1 - tail, sample.comparison) for each in compared]
+    low, high = _join_ends(parts or [(-math.inf, math.inf)])
+    return max(low, ends[0] - ends[3]), min(high, ends[1] - ends[2])
+
+
+def _join_ends(parts: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Return the interval of the change of the largest of several gaps.
+
+    It changes by no more than one of them, for which alone an end has to hold.
+    """
+    return min(low for low, _ in parts), max(high for _, high in parts)
+
+
+def _paired_values(
+    sample: ReportSample, first: ReportSample, key: str
+) -> Iterator[_Paired]:
+    """Yield the values of both models, and groups and weights, by label for errors.
+
+    They are scores, or decisions, 0 or 1, whose gap is the difference of rates.
     """
     audit, labels = sample.audit, list[int | None]([None])
     own: NDArray[Any] = sample.model.y_pred
@@ -216,7 +242,6 @@ def _paired_intervals(
         labels = [0, 1]
     elif key != "demographic_parity_difference":
         return
-    level = 1 - (1 - audit.options.confidence_level) / 2 / len(labels)
     for label in labels:
         codes = sample.groups.codes
         if label is not None:
@@ -226,8 +251,7 @@ def _paired_intervals(
         rows = np.flatnonzero(codes >= 0)
         if len(np.unique(codes[rows])) > 1:
             weights = audit.entry_weights[rows].astype(float)
-            arguments = codes[rows], weights, level, sample.comparison
-            yield gap_interval(own[rows], other[rows], *arguments)
+            yield own[rows], other[rows], codes[rows], weights
 
 
 def has_pair_intervals(sample: ReportSample, key: str) -> bool:

@@ -108,9 +108,10 @@ def main() -> None:
     """Print the rows needed in every setting, and the exponents from 256 groups on."""
     n_groups = [2**power for power in range(4, 15)]
     for (name, setting), test in itertools.product(SETTINGS.items(), TESTS):
-        rows = [
-            rows_needed(test, groups, **setting, n_audits=1000) for groups in n_groups
-        ]
+        rows = []
+        for groups in n_groups:
+            print(f"{name}, {test}: {groups:,} groups", flush=True)
+            rows.append(rows_needed(test, groups, **setting, n_audits=1000))
         fit = linregress(np.log(n_groups[4:]), np.log(rows[4:]))
         print(f"{name}, {test}: exponent {fit.slope:.3f} +- {fit.stderr:.3f}")
         print(dict(zip(n_groups, rows, strict=True)), flush=True)

@@ -1150,7 +1150,10 @@ def test_every_number_has_a_scorer_of_its_name(function):
 
 @for_metrics(lambda metric: metric.is_number and metric.n_classes is None)
 def test_scores_of_three_classes(metric):
-    """The value is the largest over the columns, one for each class."""
+    """The value is the largest over the columns, one for each class.
+
+    A metric of two classes alone has a line above in which this test is `exempt`.
+    """
     generator = np.random.default_rng(0)
     groups = np.arange(80) % 2
     scores = generator.dirichlet([1, 1, 1], 80)

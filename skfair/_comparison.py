@@ -157,8 +157,8 @@ class Comparison(Result):
         """Return the table as it is printed, with the error beside the difference."""
         table = self.to_frame()
         both = zip(table["difference"], table.pop("standard_error"), strict=True)
-        known = ([x for x in pair if not math.isnan(x)] for pair in both)
-        table["difference"] = [" ± ".join(rounded(pair)) for pair in known]
+        known = (pair[:1] if math.isnan(pair[1]) else pair for pair in both)
+        table["difference"] = [" ± ".join(rounded([*pair])) for pair in known]
         return table
 
     def describe(self) -> str:

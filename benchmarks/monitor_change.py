@@ -31,9 +31,9 @@ from skfair.monitoring import FairnessMonitor
 from skfair.monitoring._fairness_monitor import (
     N_SCORES,
     add_look,
-    levels_of,
     separation,
     share_of_look,
+    split_tail,
 )
 
 ALPHA, N_RUNS, N_LOOKS = 0.05, 1000, 500
@@ -61,7 +61,7 @@ def thresholds(
         blocks = reduce(add_look, [0] * look, [])
         starts = [*accumulate(n for n, _ in blocks)][:-1]
         level = ALPHA * share_of_look(look)
-        levels = levels_of(level / (4 * max(len(starts), 1)))
+        levels = split_tail(level / (4 * max(len(starts), 1)))
         entries = []
         for start in starts:
             before, since = (

@@ -134,8 +134,8 @@ def what_a_metric_takes(name: str, function: object) -> list[str]:
         strata,
         known and known.takes_classes and "yes",
         table and "yes",
-        known and known.bounded_by_bins and "yes",
-        known and known.bounded and "yes",
+        known and known.has_range_from_bins and "yes",
+        known and known.has_noise_bounds and "yes",
         known and ("within true labels" if errors else "yes"),
         known and f"`neg_{name}`",
     ]

@@ -24,9 +24,9 @@ from skfair.groups import count_codes, keep_labels
 from skfair.metrics._mcdp import MCDP, sustained_gap
 from skfair.metrics._pairs import (
     MAX_PAIRWISE,
-    bound_gaps,
     compared_groups,
     find_largest,
+    gap_ceilings,
     largest_of_rows,
 )
 from skfair.statistics._distributions import Distributions, gap_between
@@ -442,16 +442,16 @@ def _largest_gap(rows: Rows, critical: float = 0.0) -> Gap:
     scales = np.sqrt(inverse_sizes[pairs].sum(axis=0))
     noises = critical * scales
     lower_by = noises - noises.min()
-    bounds = np.full(len(scales), np.inf)
+    ceilings = np.full(len(scales), np.inf)
     if len(scales) > 1:
         first, second = pairs
-        bounds = bound_gaps(statistic, first, second, lambda _: largest_of_rows)
-        bounds -= lower_by
+        ceilings = gap_ceilings(statistic, first, second, lambda _: largest_of_rows)
+        ceilings -= lower_by
 
     def adjusted(i: int) -> float:
         return sustained_gap(gap_between(statistic, *pairs[:, i])) - float(lower_by[i])
 
-    adjusted_gap, best = find_largest(bounds, adjusted)
+    adjusted_gap, best = find_largest(ceilings, adjusted)
     pair = pairs[:, best].tolist()
 
     def slopes() -> Floats:

@@ -348,14 +348,15 @@ def stratum_of_largest(
     y_true, y_score, groups, weights = rows
     metric = as_metric(metric)
     table = metric.read(y_true, y_score, groups, control_features, weights)
-    parts, (strata, reason) = metric.parts(table), metric.split(table)
-    estimates = [metric.estimate_stratum(parts, stratum) for stratum in strata]
+    parts = metric.split(table)
+    strata = parts.strata or []
+    estimates = parts.evaluate_strata(metric.estimate_part, metric.join_estimates)
     compared = [i for i, estimate in enumerate(estimates) if estimate.defined]
-    if reason is not None or not compared:
+    if parts.reason or not compared:
         pairs = zip(strata, estimates, strict=True)
-        why = reason or listed([f"{s.label!r} ({e.reason})" for s, e in pairs])
+        why = parts.reason or listed([f"{s.label!r} ({e.reason})" for s, e in pairs])
         raise ValueError(f"control_features leave nothing to compare: {why}.")
-    metric.warn_of(metric.join_strata(strata, estimates))
+    parts.join(estimates, metric.join_estimates).warn()
     largest = strata[max(compared, key=lambda i: estimates[i].value)]
     assert table.strata is not None
     text = f"{CROSS.join(table.strata.names) or 'stratum'} {label_text(largest.label)}"
@@ -402,7 +403,7 @@ def comparable_scores(
     reason = why_undefined(statistic.labels, statistic.counts, statistic.min_group_size)
     if reason is not None:
         raise ValueError(f"sensitive_features leave nothing to compare: {reason}.")
-    scaled: Distributions = metric.scaled(statistic)
+    scaled: Distributions = metric.rescale(statistic)
     return scaled
 
 

@@ -280,7 +280,9 @@ def explained_gap(
         sample_weight=sample_weight,
     )
     cv = check_integer("cv", cv, 2)
-    level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
+    confidence_level = check_real(
+        "confidence_level", confidence_level, 0, 1, closed="neither"
+    )
     check_choice("metric", metric, _METRICS)
     rows = read_arrays(
         None,
@@ -290,7 +292,7 @@ def explained_gap(
     )
     sets = _sets_of_columns(explained_by, len(rows))
     compared = METRICS[metric]()
-    value, lower, upper = compared.warn_of(compared.estimate(rows)), math.nan, math.nan
+    value, lower, upper = compared.evaluate(rows), math.nan, math.nan
     counting = rows.counted_positions()
     rows, labels = rows[counting], rows.labels
     target = _position_of(population, labels)
@@ -306,7 +308,7 @@ def explained_gap(
         base = np.ones(len(codes)) if weights is None else weights.astype(np.float64)
         before = Standardised(codes, base, base)
         noise_of = partial(draw_noise, metric=metric, scores=rows.y_pred, rng=generator)
-        lower, upper = interval_of_gap(value, noise_of([before])[0], level)
+        lower, upper = interval_of_gap(value, noise_of([before])[0], confidence_level)
         for i, columns in enumerate(sets.values()):
             part = columns.iloc[counting].reset_index(drop=True)
             predicted = given_columns(
@@ -317,19 +319,21 @@ def explained_gap(
             numbers = [math.nan] * 6
             if alike.effective_sizes.all():
                 weighted = replace(rows, weight=alike.weights)
-                remaining = compared.warn_of(compared.estimate(weighted))
+                remaining = compared.evaluate(weighted)
                 noise = noise_of([before, alike])
                 numbers = [
                     remaining,
-                    *interval_of_gap(remaining, noise[1], level),
+                    *interval_of_gap(remaining, noise[1], confidence_level),
                     value - remaining,
-                    *interval_of_difference((value, remaining), noise, level),
+                    *interval_of_difference(
+                        (value, remaining), noise, confidence_level
+                    ),
                 ]
             without = 1 - np.average(alike.overlap, weights=before.weights)
             table.iloc[i] = [*numbers, without, alike.effective_sizes.min()]
     _warn_of_overlap(table)
     return ExplainedGapResult(
-        value, lower, upper, table, sizes, population, metric, level
+        value, lower, upper, table, sizes, population, metric, confidence_level
     )
 
 
@@ -581,8 +585,8 @@ def thresholds_of(scores: Floats, n_groups: int) -> tuple[Floats, bool]:
     thresholds = np.unique(scores)
     if len(thresholds) <= n_thresholds:
         return thresholds, False
-    levels = (np.arange(n_thresholds) + 0.5) / n_thresholds
-    return np.unique(np.quantile(scores, levels, method="inverted_cdf")), True
+    probabilities = (np.arange(n_thresholds) + 0.5) / n_thresholds
+    return np.unique(np.quantile(scores, probabilities, method="inverted_cdf")), True
 
 
 class Noise(NamedTuple):
@@ -688,16 +692,18 @@ def _noise_of_largest(gaps: Floats, errors: Floats) -> Noise:
     return Noise(errors.max(axis=1), errors, (errors + short).max(axis=1))
 
 
-def interval_of_gap(value: float, noise: Noise, level: float) -> tuple[float, float]:
+def interval_of_gap(
+    value: float, noise: Noise, confidence_level: float
+) -> tuple[float, float]:
     """Return the confidence interval of a gap, from draws of its noise."""
-    tail = (1 - level) / 2
+    tail = (1 - confidence_level) / 2
     lower = value - float(np.quantile(noise.above, 1 - tail))
     upper = value - float(np.quantile(noise.below, tail, axis=0).min())
     return max(0.0, lower), min(1.0, upper)
 
 
 def interval_of_difference(
-    values: tuple[float, float], noises: Sequence[Noise], level: float
+    values: tuple[float, float], noises: Sequence[Noise], confidence_level: float
 ) -> tuple[float, float]:
     """Return an interval of the difference of two gaps, from draws of noise.
 
@@ -707,12 +713,12 @@ def interval_of_difference(
     of the first one, and if the first may be 0, that of the second one, below 0.
     """
     first, second = noises
-    tail, difference = (1 - level) / 2, values[0] - values[1]
+    tail, difference = (1 - confidence_level) / 2, values[0] - values[1]
     errors = [first.again - second.again, first.above - second.above]
     low, high = np.quantile(errors, [tail, 1 - tail], axis=1)
     lower, upper = difference - float(high.max()), difference - float(low.min())
     of_first, of_second = (
-        interval_of_gap(*estimate, level)
+        interval_of_gap(*estimate, confidence_level)
         for estimate in zip(values, noises, strict=True)
     )
     if of_second[0] == 0:

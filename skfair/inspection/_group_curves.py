@@ -346,7 +346,7 @@ def _measure_areas(
     scores: Floats,
     groups: Groups,
     weights: NDArray[Any] | None,
-    level: float | None,
+    confidence_level: float | None,
     n_resamples: int,
     random_state: int | np.random.RandomState | None,
 ) -> pd.DataFrame:
@@ -357,7 +357,7 @@ def _measure_areas(
         None,
         y_score=scores,
         sensitive_features=groups,
-        confidence_level=level,
+        confidence_level=confidence_level,
         n_resamples=n_resamples,
         sample_weight=weights,
         random_state=random_state,
@@ -371,7 +371,7 @@ def _curves_of(
     scores: Floats,
     groups: Groups,
     weights: NDArray[Any] | None,
-    level: float,
+    confidence_level: float,
 ) -> tuple[list[pd.DataFrame], list[pd.DataFrame]]:
     """Return the curve and band of each group, empty where classes lack."""
     counted = np.ones(len(scores)) if weights is None else weights.astype(float)
@@ -381,7 +381,7 @@ def _curves_of(
         curve = band = pd.DataFrame(columns=_COLUMNS, dtype=float)
         if len(np.unique(positive[rows])) >= (1 if kind == "calibration" else 2):
             parts = positive[rows], scores[rows], counted[rows]
-            curve, band = _CURVES[kind](*parts, level)
+            curve, band = _CURVES[kind](*parts, confidence_level)
         curves.append(curve)
         bands.append(band)
     return curves, bands
@@ -433,7 +433,7 @@ _LOOKS: dict[str, dict[str, Any]] = {
 
 
 def _roc(
-    positive: Bools, scores: Floats, weights: Floats, level: float
+    positive: Bools, scores: Floats, weights: Floats, confidence_level: float
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the ROC curve of a group, and its band.
 
@@ -442,7 +442,7 @@ def _roc(
     """
     x, y, _ = roc_curve(positive, scores, sample_weight=weights)
     curve = pd.DataFrame({"x": x, "y": y})
-    across, up = _half_widths(positive, weights, level ** (1 / 2))
+    across, up = _half_widths(positive, weights, confidence_level ** (1 / 2))
     band = {
         "lower": y[np.searchsorted(x, _GRID - across - 1e-12)] - up,
         "upper": y[np.searchsorted(x, _GRID + across + 1e-12, side="right") - 1] + up,
@@ -451,7 +451,7 @@ def _roc(
 
 
 def _precision_recall(
-    positive: Bools, scores: Floats, weights: Floats, level: float
+    positive: Bools, scores: Floats, weights: Floats, confidence_level: float
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the precision-recall curve of a group, and its band.
 
@@ -461,7 +461,7 @@ def _precision_recall(
         positive, scores, sample_weight=weights
     )
     curve = pd.DataFrame({"x": recall[::-1], "y": precision[::-1]})
-    each = level ** (1 / 3)
+    each = confidence_level ** (1 / 3)
     of_negatives, of_positives = _half_widths(positive, weights, each)
     x, y, _ = roc_curve(
         positive, scores, sample_weight=weights, drop_intermediate=False
@@ -484,18 +484,18 @@ def _precision(share: Any, false_positive_rates: Floats) -> Floats:
 
 
 def _calibration(
-    positive: Bools, scores: Floats, weights: Floats, level: float
+    positive: Bools, scores: Floats, weights: Floats, confidence_level: float
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the share of positives by bins of the score, with intervals."""
-    levels = np.arange(1, _N_BINS) / _N_BINS
-    edges = np.unique(np.quantile(scores, levels, method="inverted_cdf"))
+    probabilities = np.arange(1, _N_BINS) / _N_BINS
+    edges = np.unique(np.quantile(scores, probabilities, method="inverted_cdf"))
     bins = np.unique(np.searchsorted(edges, scores), return_inverse=True)[1]
     totals = np.bincount(bins, weights)
     shares = np.bincount(bins, weights * positive) / totals
     x = np.bincount(bins, weights * scores) / totals
     curve = pd.DataFrame({"x": x, "y": shares})
     sizes = totals**2 / np.bincount(bins, weights**2)
-    tail = (1 - level) / 2 / len(totals)
+    tail = (1 - confidence_level) / 2 / len(totals)
     lower, upper = clopper_pearson(shares * sizes, sizes, tail)
     return curve, pd.DataFrame({"x": x, "lower": lower, "upper": upper})
 
@@ -507,10 +507,12 @@ _CURVES = {
 }
 
 
-def _half_widths(positive: Bools, weights: Floats, level: float) -> tuple[float, float]:
+def _half_widths(
+    positive: Bools, weights: Floats, confidence_level: float
+) -> tuple[float, float]:
     """Return half-widths of the bands of negatives' and positives' scores."""
     sizes = [_effective_size(weights[own]) for own in (~positive, positive)]
-    negatives, positives = supremum_quantile(1 - level) / np.sqrt(sizes)
+    negatives, positives = supremum_quantile(1 - confidence_level) / np.sqrt(sizes)
     return float(negatives), float(positives)
 
 

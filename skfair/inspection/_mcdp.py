@@ -59,10 +59,10 @@ class MCDPDisplay(PredictionsDisplay):
 
     def _tail(self) -> float:
         """Check the level of bands, and return one minus the level."""
-        level = check_real(
+        confidence_level = check_real(
             "confidence_level", self.confidence_level, 0, 1, closed="neither"
         )
-        return 1 - level
+        return 1 - confidence_level
 
     def _sizes(self) -> Floats:
         """Return effective sizes of the groups, or their numbers of rows."""

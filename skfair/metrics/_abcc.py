@@ -11,21 +11,21 @@ from numpy.typing import ArrayLike
 
 from skfair._utils._arrays import Floats
 from skfair._utils._validation import AnyScale
-from skfair.metrics._distributions import GapOfDistributions, comparisons_of_gaps
+from skfair.metrics._distributions import GapOfDistributions, compare_gaps
 from skfair.metrics._inputs import Multigroup
 from skfair.metrics._metric import evaluates
-from skfair.metrics._pairs import measured_gaps
+from skfair.metrics._pairs import measure_gaps
 from skfair.metrics._quantiles import (
     MEAN_ABSOLUTE,
     Comparisons,
     Method,
     Observed,
-    contrast,
-    distribution_free,
+    distribution_free_quantiles,
     mean_moments,
     noise_of_means,
-    plus,
     shares_of_groups,
+    shift_quantiles,
+    sum_by_comparison,
 )
 from skfair.metrics._strata import Multistratum
 from skfair.statistics import CountTable
@@ -50,7 +50,7 @@ def areas_at(scores: Floats) -> Callable[[Floats], Floats]:
 class ABCC(GapOfDistributions):
     """Largest area between two CDFs."""
 
-    loose = False
+    has_loose_bounds = False
     bounds_ranks = False
     choices = GapOfDistributions.choices | {"scale": get_args(AnyScale)}
 
@@ -62,22 +62,24 @@ class ABCC(GapOfDistributions):
         """Return the area of rows of gaps at some scores."""
         return areas_at(scores)
 
-    def noise(self, observed: Observed, method: Method) -> Comparisons:
+    def bound_noise(self, observed: Observed, method: Method) -> Comparisons:
         """Bound the noise of areas, whose tangents are means of functions of slope 1.
 
-        Their variance is at most that of the scores. By the Gaussian isoperimetric
+        The functions vary at most as the scores do. By the Gaussian isoperimetric
         inequality the area of the noise exceeds its mean by no more than a tangent
         does.
         """
         statistic, sizes, _ = observed
         shares = shares_of_groups(statistic)
-        gaps = measured_gaps(statistic, self.multigroup, area, areas_at)
-        above, below = distribution_free(sizes, shares, self.multigroup, method)
+        gaps = measure_gaps(statistic, self.multigroup, area, areas_at)
+        above, below = distribution_free_quantiles(
+            sizes, shares, self.multigroup, method
+        )
         if method == "band":
             moments = mean_moments(statistic)
             above, further = noise_of_means(moments, sizes, shares, self.multigroup)
-            below = plus(_area_noise(observed, self.multigroup), further)
-        return comparisons_of_gaps(gaps, above, below)
+            below = shift_quantiles(_area_noise(observed, self.multigroup), further)
+        return compare_gaps(gaps, above, below)
 
 
 #: Scores at which the noise of the area between CDFs is evaluated.
@@ -97,7 +99,9 @@ def _area_noise(observed: Observed, multigroup: Multigroup) -> Floats:
     sums = np.cumsum(weights.reshape(-1, n_groups), axis=0)
     cdfs = (sums[:-1] / statistic.totals).T
     variances = np.maximum(cdfs * (1 - cdfs), 0) / sizes[:, None]  # rounded
-    noise = np.sqrt(contrast(variances, shares_of_groups(statistic), multigroup))
+    noise = np.sqrt(
+        sum_by_comparison(variances, shares_of_groups(statistic), multigroup)
+    )
     return np.asarray(MEAN_ABSOLUTE * noise @ np.diff(scores))
 
 

@@ -1,11 +1,11 @@
 """Bounds of noise that hold at all looks at growing data at once.
 
 An e-process is at least 0 and 1 on average at most, whenever one stops; it is ever
-above 1 / level with at most the probability `level`. A product of the e-processes of
-two groups is one, too: it bounds both at once, in any order of their rows.
+above 1 / tail with at most the probability `tail`. A product of the e-processes of
+two groups is an e-process, too: it bounds both at once, in any order of their rows.
 
-A reversed e-process is one if rows leave one by one instead of coming: that it is ever
-above 1 / level has the same probability. The difference of two means has one of its
+A reversed e-process is one if rows leave one by one instead of coming: it is ever above
+1 / tail with the same probability. The difference of two means has an e-process of its
 own, which does not pay for either mean. ``docs/proofs/intervals.md`` has the
 proofs.
 """
@@ -38,7 +38,7 @@ _PRIOR_ROWS = 4 * _MIXING
 #: Scale of the exponents of a difference, at which its bound is sharpest for about a
 #: thousand rows.
 _EXPONENTS = 100.0
-#: Standard deviations that noise of a difference may have beyond those of normal noise.
+#: Standard deviations by which noise of a difference may exceed normal noise.
 _BEYOND = 40.0
 #: Prices of a difference at which its bound is evaluated, of which the best one counts.
 _N_PRICES = 80
@@ -50,26 +50,26 @@ _N_DISTANCES = 2000
 _N_BLOCKS = 400
 
 
-def mean_at_any_time(sizes: Floats, level: float) -> Floats:
+def mean_noise_at_any_time(sizes: Floats, tail: float) -> Floats:
     """Bound the noise of a mean of values in [0, 1], at all sizes at once.
 
-    It is the normal mixture bound, with the variance 1/4.
+    The bound is the normal mixture with the variance 1/4.
     """
     spreads, logarithms = normal_mixture(sizes)
-    prices = np.log(np.exp(logarithms / 2) / (2 * level) + 1)
+    prices = np.log(np.exp(logarithms / 2) / (2 * tail) + 1)
     return np.asarray(np.sqrt(2 * spreads * prices))
 
 
-def cdf_at_any_time(sizes: Floats, level: float) -> Floats:
+def cdf_noise_at_any_time(sizes: Floats, tail: float) -> Floats:
     """Bound the noise of a CDF, at all sizes at once."""
-    iterated = np.log(np.log(math.e * sizes)) + 0.8 * math.log(1612 / level)
+    iterated = np.log(np.log(math.e * sizes)) + 0.8 * math.log(1612 / tail)
     return np.asarray(0.85 * np.sqrt(iterated / sizes))
 
 
 def normal_mixture(sizes: Floats) -> tuple[Floats, Floats]:
     """Return spread s^2 and price c of the e-process exp((x^2 / s^2 - c) / 2).
 
-    The noise is that of a mean of values in [0, 1], whose variance is at most 1/4.
+    The mean is of values in [0, 1], whose variance is at most 1/4.
     """
     variances = sizes / 4
     return (variances + _MIXING) / sizes**2, np.log1p(variances / _MIXING)
@@ -78,8 +78,8 @@ def normal_mixture(sizes: Floats) -> tuple[Floats, Floats]:
 def variances_at_any_time(sizes: Floats) -> Floats:
     """Return the variances of means that reversed e-processes assume.
 
-    If one of n rows leaves, the mean moves by at most 1 / (n - 1): the sum of the
-    variances of all such steps is that of 1 / (4 j^2) over all j from n on.
+    If one of n rows leaves, the mean moves by at most 1 / (n - 1): the variances of
+    these steps add up to the sum of 1 / (4 j^2) over all j from n on.
     """
     return np.asarray(polygamma(1, np.maximum(sizes, 1e-3)) / 4)
 
@@ -87,7 +87,7 @@ def variances_at_any_time(sizes: Floats) -> Floats:
 def log_e_value_of_noise(noise: Floats, variances: Any) -> Floats:
     """Return the log e-value of a difference of means, by its noise x.
 
-    It is the mixture of exp(t x - t^2 variance / 2) over t of a Cauchy distribution.
+    The e-value mixes exp(t x - t^2 variance / 2) over t of a Cauchy distribution.
     """
     deviations = np.sqrt(variances)
     distances = noise / deviations
@@ -95,14 +95,14 @@ def log_e_value_of_noise(noise: Floats, variances: Any) -> Floats:
     return np.asarray(distances**2 / 2 + np.log(math.sqrt(2 * math.pi) * density))
 
 
-def two_means(variances: Floats, level: float, *, sides: int = 1) -> Floats:
+def mean_difference_noise(variances: Floats, tail: float, *, sides: int = 1) -> Floats:
     """Bound the noise of a difference of means, by the sum of their variances.
 
     On one side the mixture over positive t is at least twice that over all t, less 1.
     """
-    price = -math.log(level)
+    price = -math.log(tail)
     if sides == 1:
-        price = math.log1p(1 / level) - math.log(2)
+        price = math.log1p(1 / tail) - math.log(2)
     high = _largest_noise_of_means(variances, price)
     low = np.zeros_like(high)
     for _ in range(_N_HALVINGS + 16):
@@ -117,10 +117,10 @@ def _largest_noise_of_means(variances: Any, price: float) -> Any:
     return (math.sqrt(2 * price) + _BEYOND) * np.sqrt(variances)
 
 
-def two_cdfs(sizes: Floats) -> Callable[[float], Floats]:
-    """Bound the largest noise of the difference of each two CDFs, by level.
+def cdf_difference_noise(sizes: Floats) -> Callable[[float], Floats]:
+    """Bound the largest noise of the difference of each two CDFs, by probability.
 
-    As for rates, both groups' e-processes multiply to at most 1 / level.
+    As for rates, both groups' e-processes multiply to at most 1 / tail.
     """
     prices = _prices(sizes)
 
@@ -129,11 +129,11 @@ def two_cdfs(sizes: Floats) -> Callable[[float], Floats]:
         by_size = {size: _largest_noise(size, prices) for size in set(sizes.tolist())}
         return [by_size[size] for size in sizes.tolist()]
 
-    def noise(level: float) -> Floats:
+    def noise(tail: float) -> Floats:
         by_group = np.array(largest_noise())
         return np.concatenate(
             [
-                (noise_of_group + by_group[i:] - math.log(level) / prices).min(axis=1)
+                (noise_of_group + by_group[i:] - math.log(tail) / prices).min(axis=1)
                 for i, noise_of_group in enumerate(by_group[:-1], start=1)
             ]
         )
@@ -169,14 +169,14 @@ def _prices(sizes: Floats) -> Floats:
 def rate_ends(
     rates: Floats, sizes: Floats
 ) -> tuple[Callable[[float], float], Callable[[float], float]]:
-    """Return both ends of the largest difference of two rates, by level.
+    """Return both ends of the largest difference of two rates, by probability.
 
-    Rates have the shape (n_groups, n_rates). One half of the level is for the product
+    Rates have the shape (n_groups, n_rates). One half of `tail` is for the product
     of both groups' e-processes, which knows that rates near 0 and 1 vary less, and one
     for the reversed e-process of the difference: the closer end counts.
 
     By Lagrange's duality the largest difference of two rates whose product is below
-    1 / level is found group by group, at each price of a difference; the best price is
+    1 / tail is found group by group, at each price of a difference; the best price is
     sharp, and any is valid.
     """
     prices, variances = _prices(sizes), variances_at_any_time(sizes)
@@ -185,18 +185,22 @@ def rate_ends(
     ceilings = 1 - _minimise_rates(sizes - hits, hits, prices)
     first, other = np.triu_indices(len(rates), 1)
 
-    def low(level: float) -> float:
+    def low(tail: float) -> float:
         # A group and itself have no lower end above 0.
-        ends = floors.max(axis=0) - ceilings.min(axis=0) + math.log(level / 2) / prices
-        noise = two_means(variances[first] + variances[other], level / 2, sides=2)
+        ends = floors.max(axis=0) - ceilings.min(axis=0) + math.log(tail / 2) / prices
+        noise = mean_difference_noise(
+            variances[first] + variances[other], tail / 2, sides=2
+        )
         return float(max(ends.max(), (abs(rates[first] - rates[other]) - noise).max()))
 
-    def high(level: float) -> float:
+    def high(tail: float) -> float:
         highest = -math.inf
         for group, ceiling in enumerate(ceilings):
             others = np.delete(np.arange(len(rates)), group)
-            ends = ceiling - floors[others] - math.log(level / 2) / prices
-            noise = two_means(variances[group] + variances[others], level / 2)
+            ends = ceiling - floors[others] - math.log(tail / 2) / prices
+            noise = mean_difference_noise(
+                variances[group] + variances[others], tail / 2
+            )
             moved = rates[group] - rates[others] + noise
             highest = max(highest, float(np.minimum(ends.min(axis=-1), moved).max()))
         return highest
@@ -235,7 +239,7 @@ def _slope(rates: Floats, hits: Floats, misses: Floats) -> Floats:
 def largest_gap_end(
     first: tuple[Floats, Floats], second: tuple[Floats, Floats]
 ) -> Callable[[float], float]:
-    """Return the lower end of the largest gap of two groups' CDFs, by level.
+    """Return the lower end of the largest gap of two groups' CDFs, by probability.
 
     Groups are given by distinct scores and numbers of rows. Each row's own score is a
     threshold, at which the other rows are compared; the reversed e-processes of all
@@ -250,15 +254,15 @@ def largest_gap_end(
     shares = np.diff(np.cumsum(shares[order])[last], prepend=0)
     logarithms, variance = np.log(shares), gap_variance(sizes)
 
-    def end(level: float) -> float:
+    def end(tail: float) -> float:
         def excess(gap: float) -> float:
             noise = np.maximum(gaps - gap, 0)
             evidence = logarithms + log_e_value_of_noise(noise, variance)
             largest = evidence.max()  # so that no power overflows
-            return float(largest + np.log(np.exp(evidence - largest).sum() * level))
+            return float(largest + np.log(np.exp(evidence - largest).sum() * tail))
 
         highest = float(gaps[0])
-        reach = _largest_noise_of_means(variance, -math.log(level * shares[0]))
+        reach = _largest_noise_of_means(variance, -math.log(tail * shares[0]))
         return float(brentq(excess, highest - reach, highest, xtol=1e-12))
 
     return end

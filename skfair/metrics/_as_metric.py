@@ -23,7 +23,8 @@ from skfair.metrics._exposure import ExposureDifference
 from skfair.metrics._madd import MADD
 from skfair.metrics._many_groups import CVaRFairness, MaxGap
 from skfair.metrics._mcdp import MCDP
-from skfair.metrics._metric import Estimate, Exchangeable, Metric
+from skfair.metrics._metric import Exchangeable, Metric
+from skfair.metrics._parts import Estimate
 from skfair.metrics._rates import (
     DemographicParity,
     EqualizedOdds,
@@ -69,8 +70,8 @@ _OF_ROWS = (
 def as_metric(metric: Any, **options: Any) -> Metric:
     """Turn a metric as users pass it into an object with its options.
 
-    That is a function of skfair, a name of it or of its scorer, a class or an object
-    of metrics, any other function, or a `functools.partial` of one of these.
+    Users pass a function of skfair, its name or its scorer's, a class or an object of
+    metrics, any other function, or a `functools.partial` of a function.
     """
     if isinstance(metric, partial):
         if metric.args:
@@ -197,7 +198,7 @@ class UserMetric(Metric):
         """Leave the rows as they are: the function checks them."""
         return rows
 
-    def parts(self, rows: Rows) -> list[Rows]:
+    def check_classes(self, rows: Rows) -> list[Rows]:
         """Return the rows as they are, with all columns of scores."""
         return [rows]
 
@@ -237,9 +238,9 @@ class UserMetric(Metric):
                 f"{self.name}."
             ) from None
 
-    def find(self, statistic: Rows) -> Estimate:
+    def estimate_statistic(self, statistic: Rows) -> Estimate:
         """Find the value of rows, or why it has none."""
-        estimate = super().find(statistic)
+        estimate = super().estimate_statistic(statistic)
         return estimate._replace(defined=not math.isnan(estimate.value))
 
     def evaluate(self, rows: Rows, groups_as_given: Any = None) -> float:

@@ -120,7 +120,7 @@ def _largest_bounds(
 ) -> tuple[float, float, list[Pair]]:
     """Bound the largest value of a metric, and return the pairs that may attain it.
 
-    It is at least `lower`, the value of other pairs perhaps.
+    The bounds are at least `lower`, which other pairs may attain.
     """
     ends = [band_bounds(*bands.difference(*pair)) for pair in pairs]
     lower = max([lower, *(low for low, _ in ends)])

@@ -50,7 +50,7 @@ class Steps:
     def from_rows(cls, rows: Rows) -> Steps:
         """Return the steps of checked rows, sorted by score.
 
-        Of others equal scores, groups and outcomes are one step.
+        If rows are not sorted yet, rows of equal score, group and outcome are one step.
         """
         rows, is_ordered = rows.grouped(), rows.is_ordered
         codes, weights, n_groups = rows.groups.codes, rows.mass, rows.n_groups
@@ -139,7 +139,7 @@ class CalibrationGap(MetricOfPairs):
     inputs = ("y_true", "y_score")
     exchangeable = "similar scores"
     maximum = 2.0
-    bounded_by_bins = True
+    has_range_from_bins = True
 
     pos_label: Hashable = None
 
@@ -194,7 +194,7 @@ class CalibrationGap(MetricOfPairs):
         positive = positive_rows(histogram.y_true, "y_true", self.pos_label)
         return replace(histogram, y_true=positive)
 
-    def bound(self, histogram: Rows) -> tuple[float, float]:
+    def range_from_bins(self, histogram: Rows) -> tuple[float, float]:
         """Bound the metric of rows whose scores and labels are known by bins."""
         return bound_curve_gap(histogram, self.multigroup)
 

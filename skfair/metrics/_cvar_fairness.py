@@ -28,7 +28,7 @@ from skfair.metrics._many_groups import (
     MaxGap,
     weigh_groups,
 )
-from skfair.metrics._metric import Estimate
+from skfair.metrics._parts import Estimate
 from skfair.metrics._permutation import (
     PermutationTestResult,
     permute,
@@ -444,7 +444,7 @@ class RateVariance(DistanceFromAverage):
 
     estimator: RateVarianceEstimator
 
-    def find(self, statistic: Rows) -> Estimate:
+    def estimate_statistic(self, statistic: Rows) -> Estimate:
         """Estimate the variance of the rates of a statistic of the same groups."""
         value = self.estimator.estimate(statistic)
         return Estimate(value, defined=not math.isnan(value))
@@ -458,7 +458,7 @@ class WeightedRateVariance(DistanceFromAverage):
         rows = rows.grouped()
         return rows, replace(rows, weight=rows.squared)
 
-    def find(self, statistic: Any) -> Estimate:
+    def estimate_statistic(self, statistic: Any) -> Estimate:
         """Estimate the variance of the rates."""
         first, second = statistic
         first, weights = weigh_groups(first, self.group_weights)

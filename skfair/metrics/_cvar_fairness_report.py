@@ -209,7 +209,9 @@ default="selection_rate"
     a  0.635         0.4             0.101            0.025
     """
     alpha = check_real("alpha", alpha, 0, 1, closed="left")
-    level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
+    confidence_level = check_real(
+        "confidence_level", confidence_level, 0, 1, closed="neither"
+    )
     check_flag("simultaneous", simultaneous)
     if baseline is not None:
         baseline = check_real("baseline", baseline, 0, 1, alternative="None or ")
@@ -223,12 +225,12 @@ default="selection_rate"
         metric = MaxGap()
         statistic = _sum_numbers(metric, quality, *rows)
     groups = find_gaps(statistic, group_weights)
-    metric.warn_of(groups.estimate("cvar_fairness_report", 0.0))
+    groups.estimate("cvar_fairness_report", 0.0).warn()
     return tabulate_groups(
         groups,
         alpha,
         fractional,
-        level,
+        confidence_level,
         simultaneous=bool(simultaneous),
         baseline=baseline,
         epsilon=epsilon,

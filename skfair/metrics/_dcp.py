@@ -61,7 +61,7 @@ class DCP(Metric):
     time_limit: float | None = None
 
     def __post_init__(self) -> None:
-        """Check the options, which are checked nowhere else."""
+        """Check the options."""
         super().__post_init__()
         check_search(self.tol, self.time_limit, self.method)
 
@@ -311,11 +311,10 @@ class DCPResult(TableResult):
         metric = DCP(tol=tol, time_limit=time_limit, method=method)
         rows = y_true, y_pred, sensitive_features, sample_weight, counts
         statistic = metric.tabulate(*rows)
-        refused = metric.refuse(statistic)
-        if refused is not None:
-            metric.warn_of(refused)
-        defined = refused is None
-        found: Any = metric.search(statistic, n_jobs, verbose, is_defined=defined)
+        reason, advice = metric.why_undefined(statistic)
+        if reason:
+            metric.undefined(reason, advice).warn()
+        found: Any = metric.search(statistic, n_jobs, verbose, is_defined=not reason)
         return cls(**vars(found))
 
     @classmethod
@@ -493,7 +492,7 @@ def dcp_bounds(
 
     Disparate conditional prediction (DCP) is the smallest share of people that must be
     left out so that the confusion matrices of the others are the same in all groups.
-    That common matrix is the baseline.
+    The common matrix is the baseline.
 
     Parameters
     ----------

@@ -97,11 +97,11 @@ def expected_exposures(scores: Floats, people: Any) -> Floats:
 
     A row stands for a number of `people`, each of whom has a position of their own.
     """
-    _, levels = np.unique(-scores, return_inverse=True)
-    sizes = np.bincount(levels, people).astype(np.int64)
+    _, score_positions = np.unique(-scores, return_inverse=True)
+    sizes = np.bincount(score_positions, people).astype(np.int64)
     last = np.cumsum(sizes)
     sums = _summed_discounts(last) - _summed_discounts(last - sizes)
-    return quotients(sums, sizes)[levels]
+    return quotients(sums, sizes)[score_positions]
 
 
 def _summed_discounts(positions: Integers) -> Floats:

@@ -181,7 +181,9 @@ def impact_ratios(
     )
     check_choice("rate", rate, ("selection", "scoring"))
     min_share = check_real("min_share", min_share, 0, 1, closed="left")
-    level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
+    confidence_level = check_real(
+        "confidence_level", confidence_level, 0, 1, closed="neither"
+    )
     people: dict[str, Any] = {"sample_weight": sample_weight, "counts": counts}
     columns: dict[str, Any] = {"y_true": y_true}
     columns |= {"sensitive_features": sensitive_features}
@@ -197,7 +199,10 @@ def impact_ratios(
         rows = add_people(Rows(one_group, y_pred=predicted), **people)
         outcomes = are_selected(predicted, rate, pos_label, rows.mass)
         attributes = _count_by_attribute(outcomes, sensitive_features, people)
-    tables = [tabulate_ratios(*attribute, min_share, level) for attribute in attributes]
+    tables = [
+        tabulate_ratios(*attribute, min_share, confidence_level)
+        for attribute in attributes
+    ]
     for (name, statistic, _), table in zip(attributes, tables, strict=True):
         if table["impact_ratio"].isna().all():
             _warn(name, statistic, min_share)
@@ -299,7 +304,7 @@ def tabulate_ratios(
     statistic: Rows,
     n_unknown: int,
     min_share: float,
-    level: float,
+    confidence_level: float,
 ) -> pd.DataFrame:
     """Return the table of rates, ratios and intervals of the groups of an attribute."""
     totals, rates = statistic.totals, statistic.means
@@ -310,7 +315,7 @@ def tabulate_ratios(
     if compared.sum() > 1 and highest > 0:
         ratios[compared] = rates[compared] / highest
         lower[compared], upper[compared] = _intervals(
-            rates[compared], statistic.effective_sizes[compared], level
+            rates[compared], statistic.effective_sizes[compared], confidence_level
         )
     status = np.where(compared, "compared", "excluded").astype(object)
     status[ratios == 1] = "highest"
@@ -357,13 +362,15 @@ def _warn(name: str, statistic: Rows, min_share: float) -> None:
     )
 
 
-def _intervals(rates: Floats, sizes: Floats, level: float) -> tuple[Floats, Floats]:
+def _intervals(
+    rates: Floats, sizes: Floats, confidence_level: float
+) -> tuple[Floats, Floats]:
     """Return the interval of each true rate over the highest true rate.
 
-    The true ratio is the smallest over all groups of the ratio to that group. Of lower
-    ends the smallest one holds if that of the truly highest group does; of upper ends
-    all must hold, so that each has its part of the error.
+    The true ratio is the smallest of the ratios to every group. The smallest lower end
+    holds if the end for the truly highest group does. All upper ends must hold, so each
+    has its part of the error.
     """
-    tail = (1 - level) / 2
+    tail = (1 - confidence_level) / 2
     lower, upper = ratio_ends(rates, sizes, tail, tail / (len(rates) - 1))
     return lower.min(axis=1), upper.min(axis=1)

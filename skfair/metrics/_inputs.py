@@ -65,7 +65,7 @@ def read(
 ) -> Rows:
     """Read the arguments of a metric, or a table that takes their place.
 
-    `name` is that of `y_pred` in messages, `usage` says how to pass groups. A table
+    Messages call `y_pred` by `name`; `usage` says how to pass groups. A table
     with strata is refused unless the caller compares groups within them.
     """
     columns = {
@@ -123,7 +123,7 @@ def rows_of_table(
 def count_hits(rows: Rows, *, weighted: bool = False) -> tuple[Integers, Integers]:
     """Return the number of people of each group, and of people with outcome 1 (hits).
 
-    Of `weighted` people hits are not known, and 0.
+    The hits of `weighted` people are not known, and given as 0.
     """
     if weighted:
         return rows.counts, np.zeros_like(rows.counts)

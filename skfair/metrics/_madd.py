@@ -39,13 +39,14 @@ from skfair.metrics._madd_bins import (
     stable_interval,
 )
 from skfair.metrics._madd_noise import compare_bins, compare_stable
-from skfair.metrics._metric import evaluates, take_stratum, undefined_estimate
+from skfair.metrics._metric import evaluates
 from skfair.metrics._pairs import (
     Located,
     PairGaps,
     compared_groups,
     compared_pairs,
 )
+from skfair.metrics._parts import undefined_estimate
 from skfair.metrics._quantiles import Comparisons, Method, Observed
 from skfair.metrics._strata import Multistratum
 from skfair.statistics import CountTable
@@ -58,13 +59,13 @@ class MADD(MetricOfScores):
     """Largest distance between two score histograms."""
 
     maximum = 2.0
-    bounded = True
-    bounded_by_bins = True
+    has_noise_bounds = True
+    has_range_from_bins = True
 
     bandwidth: float | Literal["auto"] = "auto"
 
     def __post_init__(self) -> None:
-        """Check the options, which are checked nowhere else."""
+        """Check the options."""
         super().__post_init__()
         if not self.is_automatic:
             number_of_bins(self.bandwidth)
@@ -99,7 +100,7 @@ class MADD(MetricOfScores):
         groups, n = replace(part.groups, codes=codes), rows_of_cells[cells]
         return Distributions.from_rows(Rows(groups, y_pred=bins / n_bins, n=n))
 
-    def bound(self, histogram: Rows) -> tuple[float, float]:
+    def range_from_bins(self, histogram: Rows) -> tuple[float, float]:
         """Find the value from a histogram whose bins the bins of MADD are unions of."""
         if self.is_automatic or histogram.n_bins % self.n_bins:
             raise ValueError(
@@ -147,7 +148,7 @@ class MADD(MetricOfScores):
                 "which is chosen by the data."
             )
 
-    def noise(self, observed: Observed, method: Method) -> Comparisons:
+    def bound_noise(self, observed: Observed, method: Method) -> Comparisons:
         """Bound the noise of histograms."""
         if self.is_automatic:
             return compare_stable(observed, self.multigroup)
@@ -287,7 +288,7 @@ class MADDCurve(CurveOfScores):
     n_bandwidths: int = N_BANDWIDTHS
 
     def __post_init__(self) -> None:
-        """Check the options, which are checked nowhere else."""
+        """Check the options."""
         super().__post_init__()
         check_integer("n_bandwidths", self.n_bandwidths, 1)
 
@@ -578,20 +579,19 @@ default=None
         statistic = metric.count(metric.check(table))
         reason, advice = metric.why_undefined(statistic)
         if reason:
-            metric.warn_of(undefined_estimate(name, reason, advice))
+            undefined_estimate(name, reason, advice).warn()
             return _undefined(n_bandwidths)
         return find_interval(metric, statistic, n_bandwidths, search)
-    (part,), (strata, reason_of_all) = metric.parts(table), metric.split(table)
-    estimates = [metric.estimate_stratum([part], stratum) for stratum in strata]
-    joined = metric.join_strata(strata, estimates)
-    if reason_of_all is not None:
-        joined = undefined_estimate(metric.name, reason_of_all)
-    metric.warn_of(joined)
+    parts = metric.split(table)
+    strata = parts.strata or []
+    estimates = parts.evaluate_strata(metric.estimate_part, metric.join_estimates)
+    joined = parts.join(estimates, metric.join_estimates)
+    joined.warn()
     if not joined.defined:
         return _undefined(n_bandwidths)
     results = {
         stratum.label: find_interval(
-            metric, metric.count(take_stratum([part], stratum)[0]), n_bandwidths, search
+            metric, metric.count(parts.take(stratum)[0]), n_bandwidths, search
         )
         for stratum, estimate in zip(strata, estimates, strict=True)
         if estimate.defined
@@ -620,7 +620,7 @@ def find_interval(
     search: Callable[..., StableInterval] = stable_interval,
 ) -> MADDBandwidthResult:
     """Return the stable interval of one statistic."""
-    statistic, bandwidths = metric.scaled(statistic), bandwidths_to_one(n_bandwidths)
+    statistic, bandwidths = metric.rescale(statistic), bandwidths_to_one(n_bandwidths)
     bandwidths = bandwidths.copy()
     best, (first, last, mean) = most_stable(
         statistic, metric.multigroup, n_bandwidths, search

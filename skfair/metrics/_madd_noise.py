@@ -23,17 +23,17 @@ from skfair.metrics._quantiles import (
     Comparisons,
     Method,
     Observed,
-    comparisons_of_values,
-    contrast,
+    bridge_quantiles,
+    compare_values,
     differences,
-    distribution_free,
-    high_end_at_one_score,
+    distribution_free_quantiles,
+    ends_by_size,
     low_end,
-    normal_at_one_score,
-    once_per_size,
+    one_score_high_end,
+    one_score_quantiles,
     pairs_of_variances,
     shares_of_groups,
-    supremum,
+    sum_by_comparison,
 )
 
 #: Ratios of a true value to its noise at which the observed mean is tabulated.
@@ -61,18 +61,20 @@ def compare_bins(
     if method == "band":
         return _compare_histograms(value, histograms, observed, multigroup)
     shares = shares_of_groups(statistic)
-    noise_of_mean, _ = distribution_free(sizes, shares, multigroup, method)
+    noise_of_mean, _ = distribution_free_quantiles(sizes, shares, multigroup, method)
 
-    def free_above(level: float) -> Any:
-        return 2 * noise_of_mean(level)
+    def free_above(tail: float) -> Any:
+        return 2 * noise_of_mean(tail)
 
-    def free_below(level: float) -> Any:
+    def free_below(tail: float) -> Any:
         if method == "anytime":  # at once for all 2**n_bins functions
-            return 2 * noise_of_mean(level * 0.5**n_bins)
+            return 2 * noise_of_mean(tail * 0.5**n_bins)
         roots = np.sqrt((n_bins - 1) / sizes)
-        return contrast(roots, shares, multigroup, power=1) + 2 * noise_of_mean(level)
+        return sum_by_comparison(
+            roots, shares, multigroup, power=1
+        ) + 2 * noise_of_mean(tail)
 
-    return comparisons_of_values(value, histograms["values"], free_above, free_below)
+    return compare_values(value, histograms["values"], free_above, free_below)
 
 
 #: Numbers of the histograms of all comparisons, by name; means over bandwidths where
@@ -99,7 +101,10 @@ def _histograms(
         scores, weights, codes = statistic.scores, statistic.weights, statistic.codes
         groups = [(scores, weights * (codes == g)) for g in range(statistic.n_groups)]
     cdfs, group_shares = cdfs_at(groups), shares_of_groups(statistic)
-    rows, scale = sizes[:, None], np.sqrt(contrast(1 / sizes, group_shares, multigroup))
+    rows, scale = (
+        sizes[:, None],
+        np.sqrt(sum_by_comparison(1 / sizes, group_shares, multigroup)),
+    )
 
     def compare_bins(n_bins: int, compared: Any = slice(None)) -> Histograms:
         edges = np.nextafter(np.arange(1, n_bins) / n_bins, 0)
@@ -107,7 +112,11 @@ def _histograms(
         shares = np.diff(at_edges, axis=1, prepend=0, append=1)
         smooth = (rows * shares + _ADDED_ROWS) / (rows + _ADDED_ROWS * n_bins)
         deviations, most = (
-            np.sqrt(contrast(p * (1 - p) / rows, group_shares, multigroup)[compared])
+            np.sqrt(
+                sum_by_comparison(p * (1 - p) / rows, group_shares, multigroup)[
+                    compared
+                ]
+            )
             for p in (shares, smooth)
         )
         gaps, at_edges = (
@@ -208,24 +217,24 @@ def _compare_histograms(
     many &= bool((sizes > (1 - 1e-9) * statistic.effective_sizes).all())
     group_shares = shares_of_groups(statistic)
     variances = pairs_of_variances(sizes) if pairwise else []
-    at_one_score = normal_at_one_score(sizes, group_shares, multigroup)
+    at_one_score = one_score_quantiles(sizes, group_shares, multigroup)
 
-    def high(level: float) -> float:
-        by_tangent = values + 2 * at_one_score(level / 2)
+    def high(tail: float) -> float:
+        by_tangent = values + 2 * at_one_score(tail / 2)
         if pairwise:
-            by_tangent = 2 * high_end_at_one_score(
-                values / 2, level / 2, np.array(variances).T
+            by_tangent = 2 * one_score_high_end(
+                values / 2, tail / 2, np.array(variances).T
             )
-        by_mean = np.where(many, _remove_noise(histograms, -ndtri(level / 2)), np.inf)
+        by_mean = np.where(many, _remove_noise(histograms, -ndtri(tail / 2)), np.inf)
         return float(np.minimum(by_tangent, by_mean).max())
 
-    def low(level: float) -> float:
-        by_signs = histograms["lower"] + ndtri(level / 2) * histograms["spreads"]
+    def low(tail: float) -> float:
+        by_signs = histograms["lower"] + ndtri(tail / 2) * histograms["spreads"]
         by_signs = np.where(many, by_signs, -np.inf)
         if not pairwise or mean:
-            by_gap = gaps - supremum(histograms["scale"], sides=2)(level / 2)
+            by_gap = gaps - bridge_quantiles(histograms["scale"], sides=2)(tail / 2)
             return max(float(by_signs.max()), 2 * float(by_gap.max()))
-        end = once_per_size(low_end, level / 2, variances)
+        end = ends_by_size(low_end, tail / 2, variances)
         by_gap = max(end(i, gap) for i, gap in enumerate(gaps.tolist()))
         return max(float(by_signs.max()), 2 * by_gap)
 
@@ -243,7 +252,7 @@ def _noisy_values() -> tuple[Floats, Floats]:
 def _remove_noise(histograms: Histograms, quantile: float) -> Floats:
     """Return the largest x that S E|x / S + N| plus noise allows.
 
-    That is the quantile of normal noise, with the standard deviation of |x / S + N|.
+    The noise is a quantile of normal noise with the standard deviation of |x / S + N|.
     """
     means, spreads = _noisy_values()
     ends = []

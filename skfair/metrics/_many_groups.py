@@ -32,12 +32,11 @@ from skfair.metrics._inputs import (
     outcomes_of,
 )
 from skfair.metrics._metric import (
-    Estimate,
     Exchangeable,
     Metric,
     evaluates,
-    undefined_estimate,
 )
+from skfair.metrics._parts import Estimate, undefined_estimate
 from skfair.metrics._quantiles import (
     UNDEFINED,
     Comparisons,
@@ -45,11 +44,11 @@ from skfair.metrics._quantiles import (
     Observed,
     Quantiles,
     compare_means,
-    comparisons_of_values,
-    contrast,
-    distribution_free,
+    compare_values,
+    distribution_free_quantiles,
     exact_distance,
-    normal,
+    normal_quantiles,
+    sum_by_comparison,
     variances_of_means,
 )
 from skfair.metrics._strata import Multistratum
@@ -192,7 +191,7 @@ class DistanceFromAverage(Metric):
         """Summarise the gaps of groups, of which at least two are compared."""
         raise NotImplementedError
 
-    def find(self, statistic: Rows) -> Estimate:
+    def estimate_statistic(self, statistic: Rows) -> Estimate:
         """Find the value of a statistic, or why it has none, and who is left out."""
         groups = find_gaps(statistic, self.group_weights)
         value = self.summarise(groups) if groups.defined else math.nan
@@ -206,13 +205,13 @@ class DistanceFromAverage(Metric):
 class MaxGap(DistanceFromAverage):
     """Largest distance of a group's rate from the average."""
 
-    bounded = True
+    has_noise_bounds = True
 
     def summarise(self, groups: GroupGaps) -> float:
         """Find the largest gap."""
         return float(np.nanmax(groups.gaps))
 
-    def noise(self, observed: Observed, method: Method) -> Comparisons:
+    def bound_noise(self, observed: Observed, method: Method) -> Comparisons:
         """Bound the noise of each group's distance from the average."""
         groups = find_gaps(observed.statistic, self.group_weights)
         estimate = groups.estimate(self.name, 0.0)
@@ -341,13 +340,13 @@ _CAPACITY_ROUNDING = 1e-12
 class CVaRFairness(DistanceFromAverage):
     """Mean gap of the groups that are furthest from the average."""
 
-    bounded = True
+    has_noise_bounds = True
 
     alpha: float = 0.9
     fractional: bool = True
 
     def __post_init__(self) -> None:
-        """Check the options, which are checked nowhere else."""
+        """Check the options."""
         super().__post_init__()
         check_real("alpha", self.alpha, 0, 1, closed="left")
         check_flag("fractional", self.fractional)
@@ -372,7 +371,7 @@ class CVaRFairness(DistanceFromAverage):
         if not self.fractional:
             raise ValueError("fractional of CVaR fairness must be True, got False.")
 
-    def noise(self, observed: Observed, method: Method) -> Comparisons:
+    def bound_noise(self, observed: Observed, method: Method) -> Comparisons:
         """Bound the noise of the tail.
 
         CVaR fairness is the largest mean of gaps over all tails, a seminorm of the
@@ -384,23 +383,25 @@ class CVaRFairness(DistanceFromAverage):
             return UNDEFINED._replace(reason=estimate.reason, message=estimate.message)
         rates, sizes, weights = compared_rates(groups, observed)
 
-        def tail(values: Floats) -> float:
+        def average_tail(values: Floats) -> float:
             shares = tail_shares(values, weights, alpha)
             return tail_mean(values, weights, shares, alpha)
 
         if method == "band":
-            above, below = _tail_noise_of_rates(rates, sizes, weights, alpha, tail)
+            above, below = _tail_noise_of_rates(
+                rates, sizes, weights, alpha, average_tail
+            )
         else:
-            of_means, _ = distribution_free(sizes, weights, "pooled", method)
+            mean_noise, _ = distribution_free_quantiles(
+                sizes, weights, "pooled", method
+            )
 
-            def below(level: float) -> Any:
-                return tail(of_means(level / (2 * len(rates))))
+            def below(tail: float) -> Any:
+                return average_tail(mean_noise(tail / (2 * len(rates))))
 
             above = below
-        value = tail(groups.gaps[groups.compared])
-        comparisons = comparisons_of_values(
-            float(value), np.array([value]), above, below
-        )
+        value = average_tail(groups.gaps[groups.compared])
+        comparisons = compare_values(float(value), np.array([value]), above, below)
         return comparisons._replace(reason=estimate.reason, message=estimate.message)
 
 
@@ -631,30 +632,37 @@ def _tail_noise_of_rates(
     sizes: Floats,
     weights: Floats,
     alpha: float,
-    tail: Callable[[Floats], float],
+    average_tail: Callable[[Floats], float],
 ) -> tuple[Quantiles, Quantiles]:
     """Return quantiles of the noise of the tail above, and below, in large samples."""
     variances, n_groups = variances_of_means(rates, rates, sizes), len(rates)
 
-    def furthest(level: float) -> Floats:
+    def furthest(tail: float) -> Floats:
         """Square the distance from each rate to the further of its exact bounds."""
-        ends = [exact_distance(p, sizes, level) for p in (rates, 1 - rates)]
+        ends = [exact_distance(p, sizes, tail) for p in (rates, 1 - rates)]
         return np.maximum(*ends) ** 2
 
-    def below(level: float) -> Any:
-        one_by_one = contrast(furthest(level / (2 * n_groups)), weights, "pooled")
-        each, quantile = tail(np.sqrt(one_by_one)), -ndtri(level)
-        # Variances for which the bounds are those of normal noise.
-        widest = furthest(level) / quantile**2
+    def below(tail: float) -> Any:
+        one_by_one = sum_by_comparison(
+            furthest(tail / (2 * n_groups)), weights, "pooled"
+        )
+        each, quantile = average_tail(np.sqrt(one_by_one)), -ndtri(tail)
+        # Variances with which normal noise has these bounds.
+        widest = furthest(tail) / quantile**2
         noise = _tail_noise(widest, weights, alpha)
-        noise += quantile * _tail_deviation(widest, weights, alpha, tail)
+        noise += quantile * _tail_deviation(widest, weights, alpha, average_tail)
         return min(each, noise)
 
-    return normal(_tail_deviation(variances, weights, alpha, tail)), below
+    return normal_quantiles(
+        _tail_deviation(variances, weights, alpha, average_tail)
+    ), below
 
 
 def _tail_deviation(
-    variances: Floats, weights: Floats, alpha: float, tail: Callable[[Floats], float]
+    variances: Floats,
+    weights: Floats,
+    alpha: float,
+    average_tail: Callable[[Floats], float],
 ) -> Any:
     """Bound the standard deviation of the mean of signed gaps over any tail.
 
@@ -664,16 +672,16 @@ def _tail_deviation(
     most = weights / (1 - alpha)
     slopes = ((most + weights) ** 2 - weights**2) * variances
     np.divide(slopes, most, out=slopes, where=most > 0)
-    return math.sqrt(float(weights**2 @ variances) + tail(slopes))
+    return math.sqrt(float(weights**2 @ variances) + average_tail(slopes))
 
 
 def _tail_noise(variances: Floats, weights: Floats, alpha: float) -> Any:
     """Bound the mean over noise of the largest mean of absolute gaps over all tails.
 
-    It is at most t plus the mean excess of the absolute gaps over t, over 1 - alpha,
-    for every t.
+    For every t the mean is at most t plus the mean excess of the absolute gaps over t,
+    divided by 1 - alpha.
     """
-    deviations = np.sqrt(contrast(variances, weights, "pooled"))
+    deviations = np.sqrt(sum_by_comparison(variances, weights, "pooled"))
 
     def bound(threshold: float) -> float:
         ratio = threshold / deviations

@@ -14,11 +14,11 @@ from scipy.ndimage import minimum_filter1d
 
 from skfair._utils._arrays import Bools, Floats, Integers
 from skfair._utils._validation import Scale, check_integer, check_real
-from skfair.metrics._anytime import gap_variance, largest_gap_end, two_means
+from skfair.metrics._anytime import gap_variance, largest_gap_end, mean_difference_noise
 from skfair.metrics._distributions import (
     CurveOfScores,
     GapOfDistributions,
-    comparisons_of_gaps,
+    compare_gaps,
 )
 from skfair.metrics._inputs import Multigroup
 from skfair.metrics._metric import evaluates
@@ -31,22 +31,22 @@ from skfair.metrics._pairs import (
     compared_pairs,
     find_largest,
     largest_of_rows,
-    measured_gaps,
+    measure_gaps,
 )
 from skfair.metrics._quantiles import (
     Comparisons,
     Method,
     Observed,
-    contrast,
-    distribution_free,
+    bridge_quantiles,
+    distribution_free_quantiles,
+    ends_by_size,
     high_end,
-    high_end_at_one_score,
     low_end,
-    normal_at_one_score,
-    once_per_size,
+    one_score_high_end,
+    one_score_quantiles,
     pairs_of_variances,
     shares_of_groups,
-    supremum,
+    sum_by_comparison,
     supremum_quantile,
 )
 from skfair.metrics._strata import Multistratum, combine_numbers
@@ -78,9 +78,9 @@ def _add_cdfs(statistic: Distributions, located: Located) -> Located:
 def sustained_at(scores: Floats, epsilon: float) -> Callable[[Floats], Floats]:
     """Return MCDP(epsilon) of rows of gaps at some scores.
 
-    It is the largest of the smallest gaps in each window. The best window starts where
-    a piece does. The smallest gap of a range of pieces is the smaller one of those of
-    two overlapping ranges whose length is a power of two.
+    MCDP(epsilon) is the largest over windows of the smallest gap in a window. The best
+    window starts where a piece does. A range of pieces is the union of two overlapping
+    ranges whose length is a power of two: its smallest gap is the smaller of theirs.
     """
     if epsilon == 0:
         return largest_of_rows
@@ -130,7 +130,7 @@ def _windows(scores: Floats, epsilon: float) -> tuple[Integers, Integers]:
 class MCDP(GapOfDistributions):
     """Largest gap between two CDFs that is sustained over a window of scores."""
 
-    loose = False
+    has_loose_bounds = False
     choices = GapOfDistributions.choices | {"method": ("exact", "approximate")}
 
     epsilon: float = 0.0
@@ -138,7 +138,7 @@ class MCDP(GapOfDistributions):
     n_subdivisions: int = 32
 
     def __post_init__(self) -> None:
-        """Check the options, which are checked nowhere else."""
+        """Check the options."""
         super().__post_init__()
         check_real("epsilon", self.epsilon, 0, 1)
         check_integer("n_subdivisions", self.n_subdivisions, 1)
@@ -168,13 +168,13 @@ class MCDP(GapOfDistributions):
         found = super().gaps(statistic)
         return found._replace(place=place) if self.epsilon == 0 else found
 
-    def find_pair(self, statistic: Distributions) -> Located:
+    def largest_pair(self, statistic: Distributions) -> Located:
         """Find the largest gap, and between which groups it is.
 
         MCDP(0) needs no pairs, so that there may be any number of groups.
         """
         if self.epsilon > 0 or statistic.n_groups == 2:
-            return super().find_pair(statistic)
+            return super().largest_pair(statistic)
         find = _furthest_two if self.multigroup == "pairwise" else _furthest_group
         pair = find(statistic)
         return Located(sustained_gap(gap_between(statistic, *pair)), pair)
@@ -182,7 +182,7 @@ class MCDP(GapOfDistributions):
     def locate(self, statistic: Distributions) -> Located:
         """Find a score and a window with the largest gap, and both CDFs there."""
         epsilon = self.epsilon
-        located = replace(self, method="exact").find_pair(statistic)
+        located = replace(self, method="exact").largest_pair(statistic)
         if located.value == 0:
             score = float(statistic.scores[0])
             return _add_cdfs(statistic, located._replace(score=score))
@@ -207,8 +207,8 @@ class MCDP(GapOfDistributions):
         if self.method != "exact":
             raise ValueError(f"method of MCDP must be 'exact', got {self.method!r}.")
 
-    def noise(self, observed: Observed, method: Method) -> Comparisons:
-        """Bound the noise of CDFs, which is at most that of a Brownian bridge.
+    def bound_noise(self, observed: Observed, method: Method) -> Comparisons:
+        """Bound the noise of CDFs, at most that of a Brownian bridge.
 
         The tangent of MCDP(0) is the noise at one score, a difference of binomials.
         MCDP(epsilon) is not convex: it falls by at most the noise on the true window.
@@ -216,21 +216,21 @@ class MCDP(GapOfDistributions):
         """
         statistic, sizes, _ = observed
         multigroup, at_one_score = self.multigroup, self.epsilon == 0
-        gaps = measured_gaps(statistic, multigroup, self.measure, self.measure_at)
+        gaps = measure_gaps(statistic, multigroup, self.measure, self.measure_at)
         shares = shares_of_groups(statistic)
         windows_of_data = self.scale == "rank" and not at_one_score
         if method == "band" and multigroup == "pairwise" and not windows_of_data:
             return _gap_comparisons(gaps, sizes, at_one_score=at_one_score)
-        above, below = distribution_free(sizes, shares, multigroup, method)
+        above, below = distribution_free_quantiles(sizes, shares, multigroup, method)
         if method == "band":
-            scale = np.sqrt(contrast(1 / sizes, shares, multigroup))
-            above = supremum(scale, sides=1)
+            scale = np.sqrt(sum_by_comparison(1 / sizes, shares, multigroup))
+            above = bridge_quantiles(scale, sides=1)
             if at_one_score:
-                above = normal_at_one_score(sizes, shares, multigroup)
-            below = supremum(scale, sides=2)
+                above = one_score_quantiles(sizes, shares, multigroup)
+            below = bridge_quantiles(scale, sides=2)
         elif not at_one_score:
             above = below
-        moved = comparisons_of_gaps(gaps, above, below)
+        moved = compare_gaps(gaps, above, below)
         if method == "anytime" and at_one_score and multigroup == "pairwise":
             return moved._replace(low=_mixed_low(gaps, statistic, sizes))
         return moved
@@ -244,18 +244,18 @@ def _gap_comparisons(
     gaps: MeasuredGaps, sizes: Floats, *, at_one_score: bool
 ) -> Comparisons:
     """Compare pairs of groups by ends that are closer the larger the gap is."""
-    highest = high_end_at_one_score if at_one_score else high_end
+    highest = one_score_high_end if at_one_score else high_end
     variances = pairs_of_variances(sizes)
     scale = np.sqrt(np.sum(variances, axis=1))
 
-    def low(level: float) -> float:
-        end = once_per_size(low_end, level, variances)
-        return find_largest(gaps.bounds, lambda i: end(i, gaps.value_of(i)))[0]
+    def low(tail: float) -> float:
+        end = ends_by_size(low_end, tail, variances)
+        return find_largest(gaps.ceilings, lambda i: end(i, gaps.value_of(i)))[0]
 
-    def high(level: float) -> float:
-        end = once_per_size(highest, level, variances)
-        bounds = gaps.bounds + supremum_quantile(level, sides=1) * scale
-        return find_largest(bounds, lambda i: end(i, gaps.value_of(i)))[0]
+    def high(tail: float) -> float:
+        end = ends_by_size(highest, tail, variances)
+        ceilings = gaps.ceilings + supremum_quantile(tail, sides=1) * scale
+        return find_largest(ceilings, lambda i: end(i, gaps.value_of(i)))[0]
 
     return Comparisons(gaps.largest[0], len(gaps.pairs), low, high)
 
@@ -263,11 +263,11 @@ def _gap_comparisons(
 def _mixed_low(
     gaps: MeasuredGaps, statistic: Distributions, sizes: Floats
 ) -> Callable[[float], float]:
-    """Return the lower end of the largest MCDP(0), at all looks at once, by level."""
+    """Return the lower end of the largest MCDP(0) at all looks at once, by tail."""
     pairs = np.array(np.triu_indices(statistic.n_groups, 1))
     variances = gap_variance(sizes[pairs])
     # With one row less a gap may be larger by this.
-    bounds = gaps.bounds + 1 / np.maximum(sizes[pairs].min(axis=0) - 1, 1e-3)
+    ceilings = gaps.ceilings + 1 / np.maximum(sizes[pairs].min(axis=0) - 1, 1e-3)
 
     @cache
     def end_of(i: int) -> Callable[[float], float]:
@@ -275,10 +275,10 @@ def _mixed_low(
             *(statistic.select_group(group) for group in pairs[:, i])
         )
 
-    def low(level: float) -> float:
+    def low(tail: float) -> float:
         # As if the gap were the same at the scores of all rows.
-        noise = two_means(variances, level, sides=2)
-        return find_largest(bounds - noise, lambda i: max(end_of(i)(level), _BELOW_0))[
+        noise = mean_difference_noise(variances, tail, sides=2)
+        return find_largest(ceilings - noise, lambda i: max(end_of(i)(tail), _BELOW_0))[
             0
         ]
 
@@ -596,13 +596,13 @@ def _furthest_two(statistic: Distributions) -> Pair:
 
 
 def _furthest_group(statistic: Distributions) -> Pair:
-    """Find the group whose CDF differs most from that of everyone at any score."""
+    """Find the group whose CDF differs most from everyone's at any score."""
     scores, (before, after) = statistic.scores, cdf_steps(statistic)
     last = np.append(scores[1:] != scores[:-1], True)  # of several entries at a score
-    levels = np.cumsum(last) - last  # position of each entry's score among all
+    positions = np.cumsum(last) - last  # position of each entry's score among all
     overall = np.append(0, np.cumsum(statistic.weights)[last]) / statistic.totals.sum()
-    above = np.abs(after - overall[levels + 1])
-    below = np.abs(before - overall[levels])
+    above = np.abs(after - overall[positions + 1])
+    below = np.abs(before - overall[positions])
     return int(statistic.codes[np.maximum(above, below).argmax()]), None
 
 
@@ -635,7 +635,7 @@ _BLOCK = 64
 
 
 def _sustained(scores: Floats, heights: NDArray[Any], epsilon: float) -> Any:
-    """Bound the sustained gap by blocks, then search the levels left."""
+    """Bound the sustained gap by blocks, then search the heights between."""
     starts = np.arange(0, len(scores), _BLOCK)
     edges = np.append(scores[starts], scores[-1])
     lower = _highest(edges, np.minimum.reduceat(heights, starts), epsilon)
@@ -657,19 +657,19 @@ def _highest(
     lower: Any = 0,
     upper: Any = np.inf,
 ) -> Any:
-    """Return the highest level that the gap keeps over a whole window."""
+    """Return the largest height that the gap keeps over a whole window."""
     inside = (heights > lower) & (heights <= upper)
-    levels = np.unique(heights[inside])
-    # A window fits at levels[:low], and at none of levels[high:].
-    low, high = 0, len(levels)
+    candidates = np.unique(heights[inside])
+    # A window fits at candidates[:low], and at none of candidates[high:].
+    low, high = 0, len(candidates)
     while low < high:
         middle = (low + high) // 2
-        first, last = _runs_of_true(heights >= levels[middle])
+        first, last = _runs_of_true(heights >= candidates[middle])
         if _fits_window(scores, first, last, epsilon).any():
             low = middle + 1
         else:
             high = middle
-    return levels[low - 1] if low else lower
+    return candidates[low - 1] if low else lower
 
 
 def _runs_of_true(above: Bools) -> tuple[Integers, Integers]:
@@ -721,9 +721,9 @@ def _ranges(first: Integers, last: Integers) -> Integers:
 def gap_profile(gap: Gap) -> tuple[Floats, Floats]:
     """Return the sustained gap as a right-continuous step function of epsilon.
 
-    Every piece, extended left and right while the gap stays at least its own, is the
-    longest run at its level around it; the profile is the upper envelope of these
-    runs over half their lengths.
+    Each piece is extended left and right while the gap stays at least as large: the
+    longest run of at least its height. The profile is the upper envelope of these runs
+    over half their lengths.
     """
     scores, heights = gap.scores, np.abs(gap.signed)
     positive = np.flatnonzero(heights)

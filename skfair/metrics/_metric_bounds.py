@@ -126,10 +126,10 @@ def metric_bounds(
     0.0
     """
     found = as_metric(metric, **options)
-    if not found.bounded_by_bins:
-        bounded = [kind.name for kind in METRICS.values() if kind.bounded_by_bins]
+    if not found.has_range_from_bins:
+        names = [kind.name for kind in METRICS.values() if kind.has_range_from_bins]
         raise ValueError(
-            f"metric must be one of {', '.join(bounded)}, whose bounds are known, got "
+            f"metric must be one of {', '.join(names)}, whose bounds are known, got "
             f"{metric!r}."
         )
     cells = rows_of_table(histogram)
@@ -150,10 +150,10 @@ def bounds_of_bins(metric: Metric, histogram: Rows) -> MetricBounds:
             f"know this option, got {scale!r}."
         )
     histogram = metric.check_bins(histogram)
-    refused = metric.refuse(histogram)
-    if refused is not None:
-        metric.warn_of(refused)
+    reason, advice = metric.why_undefined(histogram)
+    if reason:
+        metric.undefined(reason, advice).warn()
         return MetricBounds(math.nan, math.nan)
-    lower, upper = metric.bound(histogram)
+    lower, upper = metric.range_from_bins(histogram)
     # By rounding an upper bound may be below.
     return MetricBounds(lower, max(lower, min(upper, metric.maximum)))

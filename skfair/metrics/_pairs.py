@@ -19,6 +19,8 @@ from skfair.statistics._distributions import Distributions, Gap, gap_between
 Measure: TypeAlias = Callable[[Gap], float]
 #: Positions of two groups that are compared; None stands for everyone.
 Pair: TypeAlias = tuple[int, int | None]
+#: Stands for the pair of a value that is undefined, or that no pair of groups has.
+NO_PAIR: Pair = (0, None)
 #: Groups of which all pairs are compared, 2,016 at most. Numbers of so many pairs take
 #: milliseconds in arrays; of more groups the largest gap is mostly noise of small ones.
 MAX_PAIRWISE = 64
@@ -122,9 +124,9 @@ def compared_pairs(n_groups: int, multigroup: Multigroup) -> list[Pair]:
     return [*zip(first.tolist(), others, strict=True)]
 
 
-#: Numbers that a metric compares in each of its cells: those of groups, of shape
-#: (n_cells, n_groups), nan where they are not compared; that of everyone, of shape
-#: (n_cells,); rows of each group, shaped as the first; and names of the cells.
+#: Numbers that a metric compares in each of its cells: of groups, shape (n_cells,
+#: n_groups), nan where they are not compared; of everyone, shape (n_cells,); how many
+#: rows each group has, shaped as the first; and names of the cells.
 Numbers: TypeAlias = tuple[
     Floats, Floats, NDArray[Any], tuple[Mapping[str, Hashable], ...]
 ]
@@ -196,20 +198,22 @@ def largest_of_rows(apart: Floats) -> Floats:
 #: Distinct scores at which CDFs are compared in permutations, and numbers of all pairs
 #: at these scores, at most.
 _SCORES_COMPARED, _MOST_NUMBERS = 2**11, 2**21
-#: Distinct scores by which gaps are bounded, the smallest and the most; and numbers of
-#: pairs at these scores that fit into the cache of a processor.
+#: Fewest and most distinct scores at which the ceilings of gaps are found; and numbers
+#: of pairs at these scores that fit into the cache of a processor.
 _FEWEST_SCORES, _MOST_SCORES, _NUMBERS_AT_ONCE = 2**6, 2**9, 2**16
-#: Pairs up to which each is measured rather than bounded first.
+#: Pairs up to which each is measured without a ceiling.
 _FEW_PAIRS = 3
 #: More than the rounding of a difference of CDFs.
 _CDF_ROUNDING = 1e-12
 
 
-def find_largest(bounds: Floats, value_of: Callable[[int], float]) -> tuple[float, int]:
-    """Find the largest value, none of which exceeds its bound, and its position."""
+def find_largest(
+    ceilings: Floats, value_of: Callable[[int], float]
+) -> tuple[float, int]:
+    """Find the largest value, none of which exceeds its ceiling, and its position."""
     value, position = -math.inf, 0
-    for i in np.argsort(-bounds, kind="stable").tolist():
-        if bounds[i] <= value:
+    for i in np.argsort(-ceilings, kind="stable").tolist():
+        if ceilings[i] <= value:
             break
         found = value_of(i)
         if found > value:
@@ -218,21 +222,21 @@ def find_largest(bounds: Floats, value_of: Callable[[int], float]) -> tuple[floa
 
 
 class MeasuredGaps(NamedTuple):
-    """Measures of the gaps of pairs, each found where it is asked for, and bounds."""
+    """Measures of the gaps of pairs, each found where it is asked for, and ceilings."""
 
     pairs: list[Pair]
-    #: Numbers that the measures do not exceed.
-    bounds: Floats
+    #: Numbers that the measures do not exceed; infinite where none is known.
+    ceilings: Floats
     #: Measures the gap of the i-th pair, once.
     value_of: Callable[[int], float]
 
     @property
     def largest(self) -> tuple[float, int]:
         """Largest measure, and the position of its pair."""
-        return find_largest(self.bounds, self.value_of)
+        return find_largest(self.ceilings, self.value_of)
 
 
-def measured_gaps(
+def measure_gaps(
     statistic: Distributions,
     multigroup: Multigroup,
     measure: Measure,
@@ -240,15 +244,15 @@ def measured_gaps(
 ) -> MeasuredGaps:
     """Measure the gap of each pair of groups, or of each group to everyone.
 
-    Without `measure_at` they have no bounds.
+    Without `measure_at` the gaps have no ceilings.
     """
     pairs = compared_pairs(statistic.n_groups, multigroup)
-    bounds = np.full(len(pairs), np.inf)
+    ceilings = np.full(len(pairs), np.inf)
     if measure_at is not None and len(pairs) > _FEW_PAIRS:
         compared = compared_groups(statistic.n_groups, multigroup)
-        bounds = bound_gaps(statistic, *compared, measure_at)
+        ceilings = gap_ceilings(statistic, *compared, measure_at)
     return MeasuredGaps(
-        pairs, bounds, cache(lambda i: measure(gap_between(statistic, *pairs[i])))
+        pairs, ceilings, cache(lambda i: measure(gap_between(statistic, *pairs[i])))
     )
 
 
@@ -262,22 +266,22 @@ def largest_gap(
     """Return the largest measure of a gap, and the pair of groups that has it."""
     if statistic.n_groups == 2 and multigroup == "pairwise":
         return Located(measure(gap_between(statistic, 0, 1)), (0, 1))
-    gaps = measured_gaps(statistic, multigroup, measure, measure_at)
+    gaps = measure_gaps(statistic, multigroup, measure, measure_at)
     value, position = gaps.largest
     return Located(value, gaps.pairs[position])
 
 
-def bound_gaps(
+def gap_ceilings(
     statistic: Distributions,
     first: Integers,
     second: Integers | None,
     measure_at: MeasureAt,
 ) -> Floats:
-    """Bound the measure of the gap of each pair, which grows with the gap.
+    """Return numbers that the measures of the gaps of pairs do not exceed.
 
     From a selected score to the next one a CDF lies between its values at both.
     """
-    # More scores tell gaps apart that differ less, as those of more rows do.
+    # More rows have gaps that differ less, which more scores tell apart.
     n_scores = math.isqrt(len(statistic.scores))
     n_scores = max(_FEWEST_SCORES, min(n_scores, _MOST_SCORES))
     n_curves = max(len(first), statistic.n_groups)
@@ -290,14 +294,14 @@ def bound_gaps(
     scores = np.append(statistic.scores[0], scores)
     kept = np.append(scores[1:] > scores[:-1], True)  # the first may be selected
     scores, starts, ends = scores[kept], starts[:, kept], ends[:, kept]
-    measure, bounds = measure_at(scores), np.empty(len(first))
+    measure, ceilings = measure_at(scores), np.empty(len(first))
     n_pairs = max(1, _NUMBERS_AT_ONCE // len(scores))
     for start in range(0, len(first), n_pairs):
         part = slice(start, start + n_pairs)
         i, j = first[part], others[part]
         gaps = np.maximum(ends[i] - starts[j], ends[j] - starts[i])
-        bounds[part] = measure(np.minimum(gaps + _CDF_ROUNDING, 1))
-    return bounds
+        ceilings[part] = measure(np.minimum(gaps + _CDF_ROUNDING, 1))
+    return ceilings
 
 
 def pairs_of_gaps(

@@ -287,7 +287,7 @@ def permute(
     generator: np.random.Generator,
     **options: Any,
 ) -> PermutationTestResult:
-    """Test a metric whose value is given; `options` are those of `read_each`."""
+    """Test a metric whose value is given; `read_each` takes the `options`."""
     unit = unit_of(sample.metric, sample.rows)
     sample, parts = permuted_sample(sample, within)
     draws = ([sample.permuted(generator, parts)] for _ in range(n_permutations))
@@ -315,8 +315,8 @@ def permutation_tests(
 ) -> list[PermutationTestResult]:
     """Test several metrics, whose values are given, on the same permutations.
 
-    Of a metric that is undefined no permutations are evaluated. `units` are the sizes
-    of numbers by which values round, `options` those of `read_each`.
+    Permutations are not evaluated for a metric that is undefined. `units` are the sizes
+    of numbers by which values round; `read_each` takes the `options`.
     """
     nothing = summarise_values(math.nan, np.full(n_permutations, np.nan))
     results = [nothing] * len(samples)
@@ -497,7 +497,7 @@ class Order(NamedTuple):
     def adjusted(self, standardised: Floats) -> Floats:
         """Return p-values adjusted for all gaps, by the largest of each draw.
 
-        That of the largest gap is that of the test.
+        The test has the p-value of the largest gap.
         """
         ordered = np.sort(self.largest)
         below = np.searchsorted(ordered, standardised - self.rounding)
@@ -524,11 +524,11 @@ def _mean_of_defined(null: Floats) -> float:
 def permuted_sample(sample: Sample, within: Any) -> tuple[Sample, list[Integers]]:
     """Return a sample, and the positions of its rows that are permuted together.
 
-    Of rows of few cells of people who are alike, such as decisions, the cells are
-    returned: numbers of people are drawn faster than people.
+    If people are alike in a few cells, as by decision, the sample counts them by cell:
+    numbers of people are drawn faster than people.
     """
     rows = sample.rows
-    parts = permuted_parts(within, sample.metric, rows)
+    parts = parts_to_permute(within, sample.metric, rows)
     strata = rows.people.strata
     if strata is not None:
         codes = strata.codes
@@ -542,7 +542,7 @@ def permuted_sample(sample: Sample, within: Any) -> tuple[Sample, list[Integers]
     return sample, parts
 
 
-def permuted_parts(within: Any, metric: Metric, rows: Rows) -> list[Integers]:
+def parts_to_permute(within: Any, metric: Metric, rows: Rows) -> list[Integers]:
     """Return positions of the people among whom groups are permuted."""
     people, strata = rows.people, []
     positions = people.counted_positions()
@@ -622,7 +622,7 @@ def _warn_if_constant(observed: float, null: Floats, rounding: float) -> None:
 def summarise_values(
     observed: float, null: Floats, unit: float = 1.0
 ) -> PermutationTestResult:
-    """Summarise the values of a metric that is no comparison of pairs."""
+    """Summarise the values of a metric that compares no pairs."""
     return PermutationTestResult(
         value=observed,
         pvalue=exact_pvalue(observed, null, unit),

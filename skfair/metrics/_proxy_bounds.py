@@ -33,8 +33,9 @@ from skfair.metrics._abcc import ABCC
 from skfair.metrics._as_metric import as_metric, changed_options
 from skfair.metrics._inputs import rows_of_table
 from skfair.metrics._mcdp import MCDP
-from skfair.metrics._metric import Metric, undefined_estimate
+from skfair.metrics._metric import Metric
 from skfair.metrics._pairs import Pair, compared_pairs
+from skfair.metrics._parts import undefined_estimate
 from skfair.metrics._proxy_cells import (
     DenseCells,
     Kind,

@@ -8,12 +8,10 @@ estimated distributions,
   for all samples, since a convex function lies above its tangents;
 - an estimate exceeds its true value by at most the seminorm of E.
 
-``docs/proofs/intervals.md`` has the proofs of the quantiles of both.
-
 Where one CDF is above the other by D, neither is near one half if D is near 1. Of all
 pairs of CDFs whose gap is at most D, or at least D in a window, noise moves the gap
 most where it is D throughout: while one CDF rises from D to 1, the other rises from 0
-to 1 - D. ``docs/proofs/intervals.md`` has the proofs.
+to 1 - D. ``docs/proofs/intervals.md`` proves the quantiles.
 """
 
 from __future__ import annotations
@@ -33,11 +31,11 @@ from scipy.special import erfcx, log_ndtr, ndtr, ndtri, stdtrit
 from skfair._rows import Rows
 from skfair._utils._arrays import Floats
 from skfair.metrics._anytime import (
-    cdf_at_any_time,
-    mean_at_any_time,
+    cdf_difference_noise,
+    cdf_noise_at_any_time,
+    mean_difference_noise,
+    mean_noise_at_any_time,
     rate_ends,
-    two_cdfs,
-    two_means,
     variances_at_any_time,
 )
 from skfair.metrics._inputs import Multigroup
@@ -50,20 +48,20 @@ Method = Literal["band", "finite_sample", "anytime"]
 Quantiles = Callable[[float], Any]
 #: Mean of the absolute value of a standard normal variable.
 MEAN_ABSOLUTE = math.sqrt(2 / math.pi)
-#: Parts of a level for noise of the other sign than that of the value.
+#: Parts of a probability for noise whose sign differs from the value's.
 _OTHER_SIGN = 1 / 8, 1 / 64
-#: Degrees of freedom from which on Student's quantiles are those of normal noise.
+#: Degrees of freedom from which on Student's quantiles are taken for normal ones.
 _MANY = 1e12
 
 
-def supremum_quantile(level: float, *, sides: int = 2) -> float:
+def supremum_quantile(tail: float, *, sides: int = 2) -> float:
     """Return the quantile of the supremum of the noise of a CDF of one row.
 
-    It is divided by the square root of the number of rows, by the inequality of
-    Dvoretzky, Kiefer, Wolfowitz and Massart. The same number bounds a Brownian bridge
-    and, with two sides, its absolute value.
+    By the inequality of Dvoretzky, Kiefer, Wolfowitz and Massart, noise of n rows is at
+    most this quantile over the square root of n. The quantile also bounds a Brownian
+    bridge and, with two sides, its absolute value.
     """
-    return math.sqrt(math.log(sides / level) / 2)
+    return math.sqrt(math.log(sides / tail) / 2)
 
 
 class Observed(NamedTuple):
@@ -122,12 +120,17 @@ class Comparisons(NamedTuple):
     # Warning to the user who asks for the value; "" if there is none.
     message: str = ""
 
+    @property
+    def defined(self) -> bool:
+        """Whether the groups can be compared."""
+        return not math.isnan(self.value)
+
     def scale_to_unit(self, unit: float) -> Comparisons:
         """Return the comparisons of numbers that were divided by a unit."""
         return self._replace(
             value=self.value * unit,
-            low=lambda level: self.low(level) * unit,
-            high=lambda level: self.high(level) * unit,
+            low=lambda tail: self.low(tail) * unit,
+            high=lambda tail: self.high(tail) * unit,
         )
 
 
@@ -135,7 +138,7 @@ class Comparisons(NamedTuple):
 UNDEFINED = Comparisons(math.nan, 1, lambda _: math.nan, lambda _: math.nan)
 
 
-def comparisons_of_values(
+def compare_values(
     value: float,
     values: Floats,
     above: Quantiles,
@@ -145,8 +148,8 @@ def comparisons_of_values(
     return Comparisons(
         value,
         values.size,
-        lambda level: float((values - below(level)).max()),
-        lambda level: float((values + above(level)).max()),
+        lambda tail: float((values - below(tail)).max()),
+        lambda tail: float((values + above(tail)).max()),
     )
 
 
@@ -165,17 +168,18 @@ def _aligned(shares: Any, by_group: Floats) -> Any:
     return np.reshape(shares, (*np.shape(shares), *[1] * n_more))
 
 
-def contrast(
+def sum_by_comparison(
     by_group: Floats,
     shares: Any,
     multigroup: Multigroup,
     power: int = 2,
     others: Floats | None = None,
 ) -> Floats:
-    """Sum numbers of groups, times the powers of their coefficients, by comparison.
+    """Sum numbers of groups by comparison, times powers of their coefficients' sizes.
 
-    Those are 1 and -1 for two groups; with everyone, one minus the share of the group,
-    and the shares of the others. Groups with a negative coefficient may have `others`.
+    The coefficients are 1 and -1 for two groups; with everyone, one minus the share of
+    the group, and minus the shares of the others. `others` are the numbers of groups
+    with a negative coefficient, by default the same.
     """
     others = by_group if others is None else others
     first, second = compared_groups(len(by_group), multigroup)
@@ -186,46 +190,46 @@ def contrast(
     return np.asarray((1 - shares) ** power * by_group + overall.sum(axis=0) - overall)
 
 
-def normal(deviations: Floats) -> Quantiles:
+def normal_quantiles(deviations: Floats) -> Quantiles:
     """Return the quantiles of normal noise."""
-    return lambda level: -ndtri(level) * deviations
+    return lambda tail: -ndtri(tail) * deviations
 
 
-def normal_at_one_score(
+def one_score_quantiles(
     sizes: Floats, shares: Any, multigroup: Multigroup
 ) -> Quantiles:
     """Return quantiles of the noise of CDFs at one score, where each may be one half.
 
     Counts are whole numbers: half a row of each group is added.
     """
-    scale = np.sqrt(contrast(1 / sizes, shares, multigroup))
-    half_rows = np.sqrt(contrast(1 / sizes**2, shares, multigroup)) / 2
-    return plus(half_rows, normal(scale / 2))
+    scale = np.sqrt(sum_by_comparison(1 / sizes, shares, multigroup))
+    half_rows = np.sqrt(sum_by_comparison(1 / sizes**2, shares, multigroup)) / 2
+    return shift_quantiles(half_rows, normal_quantiles(scale / 2))
 
 
-def supremum(scale: Floats, sides: int) -> Quantiles:
+def bridge_quantiles(scale: Floats, sides: int) -> Quantiles:
     """Return quantiles of the supremum of a Brownian bridge."""
-    return lambda level: supremum_quantile(level, sides=sides) * scale
+    return lambda tail: supremum_quantile(tail, sides=sides) * scale
 
 
-def plus(means: Floats, quantiles: Quantiles) -> Quantiles:
+def shift_quantiles(means: Floats, quantiles: Quantiles) -> Quantiles:
     """Shift quantiles of noise by a mean."""
-    return lambda level: means + quantiles(level)
+    return lambda tail: means + quantiles(tail)
 
 
-def student(
+def student_quantiles(
     first: Floats, second: Floats, sizes: Floats, shares: Any, multigroup: Multigroup
 ) -> Quantiles:
     """Return the quantiles of Welch's t for means with known mean squares."""
     spread = variances_of_means(first, second, sizes)
-    noise = contrast(spread, shares, multigroup)
-    doubt = contrast(spread**2 / (sizes + 1), shares, multigroup, power=4)
+    noise = sum_by_comparison(spread, shares, multigroup)
+    doubt = sum_by_comparison(spread**2 / (sizes + 1), shares, multigroup, power=4)
     # Where the doubt about a variance is too small for floats, noise is normal.
     freedom = np.full_like(noise, _MANY)
     np.divide(noise**2, doubt, out=freedom, where=doubt * _MANY > noise**2)
 
-    def quantiles(level: float) -> Any:
-        tails = -stdtrit(freedom, level)
+    def quantiles(tail: float) -> Any:
+        tails = -stdtrit(freedom, tail)
         # Far in the tail SciPy returns infinity with the wrong sign.
         return np.where(np.isfinite(tails), tails, math.inf) * np.sqrt(noise)
 
@@ -243,14 +247,14 @@ def variances_of_means(first: Floats, second: Floats, sizes: Floats) -> Floats:
 
 
 def rows_of_means(moments: tuple[Floats, Floats], sizes: Floats) -> Floats:
-    """Numbers of rows of rates that have the means, and the noise of these."""
+    """Return how many rows rates need to have the means and their noise."""
     smooth = (sizes * moments[0] + 1) / (sizes + 2)
     return np.asarray(smooth * (1 - smooth) / variances_of_means(*moments, sizes))
 
 
-def exact_distance(rates: Floats, sizes: Floats, level: float) -> Floats:
+def exact_distance(rates: Floats, sizes: Floats, tail: float) -> Floats:
     """Return the distance from rates to their upper bounds of Clopper and Pearson."""
-    _, bounds = clopper_pearson(sizes * rates, sizes, level)
+    _, bounds = clopper_pearson(sizes * rates, sizes, tail)
     return np.maximum(bounds - rates, 0)
 
 
@@ -259,30 +263,30 @@ def noise_of_means(
 ) -> tuple[Quantiles, Quantiles]:
     """Return noise quantiles of a difference of means, in both directions.
 
-    Rates near 0 or 1 vary more the further they are from there, and those of few rows
-    jump: the distances to exact bounds of each mean are added as standard deviations
-    are. A mean whose values vary less than those of a rate is taken for a rate of more
-    rows. Noise is at least that of Welch's t, but for rates that it takes further.
+    Rates vary more the further they are from 0 and 1, and jump if they have few rows:
+    the distances to exact bounds of each mean are added as standard deviations are. A
+    mean whose values vary less than 0 and 1 is taken for a rate of more rows. Noise is
+    at least Welch's t, except for rates that it takes away from 0.
     """
     means, rows = moments[0], rows_of_means(moments, sizes)
     signed = differences(means, shares, multigroup)
-    welch = student(*moments, sizes, shares, multigroup)
+    welch = student_quantiles(*moments, sizes, shares, multigroup)
     are_rates = np.array_equal(*moments)
 
-    def exact_bounds(level: float) -> Any:
-        up, down = (exact_distance(p, rows, level) ** 2 for p in (means, 1 - means))
-        rising = np.sqrt(contrast(up, shares, multigroup, others=down))
-        falling = np.sqrt(contrast(down, shares, multigroup, others=up))
+    def exact_bounds(tail: float) -> Any:
+        up, down = (exact_distance(p, rows, tail) ** 2 for p in (means, 1 - means))
+        rising = np.sqrt(sum_by_comparison(up, shares, multigroup, others=down))
+        falling = np.sqrt(sum_by_comparison(down, shares, multigroup, others=up))
         return np.where(signed >= 0, (rising, falling), (falling, rising))
 
-    def nearer(level: float) -> Any:
-        same_sign, other_sign = exact_bounds(level)
+    def nearer(tail: float) -> Any:
+        same_sign, other_sign = exact_bounds(tail)
         exact = np.maximum(same_sign, other_sign - 2 * np.abs(signed))
-        return np.maximum(welch(level), exact)
+        return np.maximum(welch(tail), exact)
 
-    def further(level: float) -> Any:
-        _, exact = exact_bounds(level)
-        return exact if are_rates else np.maximum(welch(level), exact)
+    def further(tail: float) -> Any:
+        _, exact = exact_bounds(tail)
+        return exact if are_rates else np.maximum(welch(tail), exact)
 
     return nearer, further
 
@@ -291,44 +295,48 @@ def combine_signs(further: Quantiles, values: Floats) -> Quantiles:
     """Return quantiles of noise away from 0, whichever sign the value has.
 
     Where a value is large, noise of the other sign hardly ever reaches it, and needs a
-    small part of the level only.
+    small part of the probability only.
     """
 
-    def quantiles(level: float) -> Any:
-        noise = further(level / 2)
+    def quantiles(tail: float) -> Any:
+        noise = further(tail / 2)
         for part in _OTHER_SIGN if (values > noise).any() else ():
-            seen, other = further(level * (1 - part)), further(level * part)
+            seen, other = further(tail * (1 - part)), further(tail * part)
             noise = np.where(seen + other <= 2 * values, seen, noise)
         return noise
 
     return quantiles
 
 
-def distribution_free(
+def distribution_free_quantiles(
     sizes: Floats, shares: Any, multigroup: Multigroup, method: Method
 ) -> tuple[Quantiles, Quantiles]:
     """Bound the noise of a mean, and of a whole CDF, for any distribution.
 
-    Hoeffding's and Massart's for one look; for all looks at growing data the noise of
-    two means by the reversed e-process of their difference, that of two CDFs by the
-    product of normal mixtures, and by group those of Howard, Ramdas, McAuliffe and
-    Sekhon, and of Howard and Ramdas.
+    For one look the bounds are Hoeffding's and Massart's. For all looks at growing data
+    two means are bounded by the reversed e-process of their difference, two CDFs by the
+    product of normal mixtures; and single groups by the bounds of Howard, Ramdas,
+    McAuliffe and Sekhon, and of Howard and Ramdas.
     """
     involved = 2 if multigroup == "pairwise" else len(sizes)
 
     def add_up(radius: Callable[[Floats, float], Floats]) -> Quantiles:
-        return lambda level: contrast(
-            radius(sizes, level / involved), shares, multigroup, power=1
+        return lambda tail: sum_by_comparison(
+            radius(sizes, tail / involved), shares, multigroup, power=1
         )
 
     if method == "anytime":
         if multigroup == "pairwise":
-            variances = contrast(variances_at_any_time(sizes), shares, multigroup)
-            return partial(two_means, variances), two_cdfs(sizes)
-        return add_up(mean_at_any_time), add_up(cdf_at_any_time)
-    scale = np.sqrt(contrast(1 / sizes, shares, multigroup))
-    roots = contrast(1 / np.sqrt(sizes), shares, multigroup, power=1)
-    return supremum(scale, sides=1), supremum(roots, sides=2 * involved)
+            variances = sum_by_comparison(
+                variances_at_any_time(sizes), shares, multigroup
+            )
+            return partial(mean_difference_noise, variances), cdf_difference_noise(
+                sizes
+            )
+        return add_up(mean_noise_at_any_time), add_up(cdf_noise_at_any_time)
+    scale = np.sqrt(sum_by_comparison(1 / sizes, shares, multigroup))
+    roots = sum_by_comparison(1 / np.sqrt(sizes), shares, multigroup, power=1)
+    return bridge_quantiles(scale, sides=1), bridge_quantiles(roots, sides=2 * involved)
 
 
 #: Nodes and weights of the integral over the noise at one end of the gap.
@@ -349,15 +357,15 @@ def pairs_of_variances(sizes: Floats) -> list[Variances]:
     return list(combinations((1 / sizes).tolist(), 2))
 
 
-def once_per_size(
+def ends_by_size(
     end: Callable[[float, float, Variances], Any],
-    level: float,
+    tail: float,
     variances: Sequence[Variances],
 ) -> Callable[[int, float], float]:
     """Return the end of a value for each pair of group sizes.
 
-    Ends grow with the value, so that of pairs of groups of the same sizes only that of
-    the largest value is needed.
+    Ends grow with the value: among pairs of groups of the same sizes only the largest
+    value needs its end.
     """
     seen: dict[Variances, float] = {}
 
@@ -365,39 +373,39 @@ def once_per_size(
         if value <= seen.get(variances[i], -math.inf):
             return -math.inf
         seen[variances[i]] = value
-        return float(end(value, level, variances[i]))
+        return float(end(value, tail, variances[i]))
 
     return end_of
 
 
-def low_end(value: float, level: float, variances: Variances) -> float:
+def low_end(value: float, tail: float, variances: Variances) -> float:
     """Return the lower end of the true largest gap.
 
     The noise of either sign may exceed it. Gaps of both signs add up to at most 1.
     """
 
     def excess(gap: float) -> float:
-        tail = flat_tail(value - gap, gap, variances)
+        probability = flat_gap_tail(value - gap, gap, variances)
         if gap <= 0.5:
-            return 2 * tail - level
+            return 2 * probability - tail
         other = value - (1 - gap)
-        return tail + math.exp(-2 * other**2 / sum(variances)) - level
+        return probability + math.exp(-2 * other**2 / sum(variances)) - tail
 
     if value <= 0 or excess(0.0) >= 0:
         return 0.0
     return _root(excess, 0.0, value)
 
 
-def high_end(value: float, level: float, variances: Variances) -> float:
+def high_end(value: float, tail: float, variances: Variances) -> float:
     """Return the upper end of the true gap in a window."""
 
     def excess(gap: float) -> float:
-        return level - flat_tail(gap - value, gap, variances, n_added=1)
+        return tail - flat_gap_tail(gap - value, gap, variances, n_added=1)
 
     return 1.0 if excess(1.0) <= 0 else _root(excess, value, 1.0)
 
 
-def high_end_at_one_score(value: Any, level: float, variances: Any) -> Any:
+def one_score_high_end(value: Any, tail: float, variances: Any) -> Any:
     """Return the upper ends of true gaps at one score.
 
     The variance of a difference D of proportions is largest where both are as far from
@@ -406,7 +414,7 @@ def high_end_at_one_score(value: Any, level: float, variances: Any) -> Any:
     """
     first, second = variances
     value = np.minimum(value + np.hypot(first, second) / 2, 1)
-    quantile = max(-float(ndtri(level)), 0.0)
+    quantile = max(-float(ndtri(tail)), 0.0)
     most = (first + second) / 4
     slope = first * second / (first + second) * quantile**2
     constant = (most + first**2 + second**2) * quantile**2
@@ -420,7 +428,7 @@ def _root(excess: Callable[[float], float], low: float, high: float) -> float:
     return float(brentq(excess, low, high, xtol=_PRECISION))
 
 
-def flat_tail(
+def flat_gap_tail(
     excess: float, gap: float, variances: Variances, n_added: int = 0
 ) -> float:
     """Return the probability that noise of a constant gap exceeds a number.
@@ -453,8 +461,8 @@ def flat_tail(
     crossing = np.exp(logarithms) @ _WEIGHTS * (high - low) / 2
     crossing /= first * math.sqrt(2 * math.pi)
     ends = ndtr(excess / first) * ndtr(excess / second)
-    tail = 1 - float(ends) + float(crossing)
-    return min(tail, math.exp(-2 * excess**2 / total))
+    probability = 1 - float(ends) + float(crossing)
+    return min(probability, math.exp(-2 * excess**2 / total))
 
 
 def compare_means(
@@ -477,9 +485,7 @@ def compare_means(
         return Comparisons(value, values.size, *ends)
     if method == "band":
         above, further = noise_of_means(moments, sizes, shares, multigroup)
-        return comparisons_of_values(
-            value, values, above, combine_signs(further, values)
-        )
-    above, _ = distribution_free(sizes, shares, multigroup, method)
+        return compare_values(value, values, above, combine_signs(further, values))
+    above, _ = distribution_free_quantiles(sizes, shares, multigroup, method)
     # The noise has either sign.
-    return comparisons_of_values(value, values, above, lambda level: above(level / 2))
+    return compare_values(value, values, above, lambda tail: above(tail / 2))

@@ -13,8 +13,10 @@ def wilson_interval(
     rates: Floats, sizes: Floats, confidence_level: float
 ) -> tuple[Floats, Floats]:
     """Return Wilson's score interval of each rate, nan where a size is 0."""
-    level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
-    z = ndtri((1 + level) / 2)
+    confidence_level = check_real(
+        "confidence_level", confidence_level, 0, 1, closed="neither"
+    )
+    z = ndtri((1 + confidence_level) / 2)
     counted = np.where(sizes > 0, sizes, np.nan)
     centre = (rates + z**2 / (2 * counted)) / (1 + z**2 / counted)
     deviation = np.sqrt(rates * (1 - rates) / counted + (z / (2 * counted)) ** 2)
@@ -25,7 +27,7 @@ def wilson_interval(
 def clopper_pearson(hits: Floats, sizes: Floats, tail: float) -> tuple[Floats, Floats]:
     """Return exact interval of each rate; each end is wrong with probability `tail`.
 
-    It is [0, 1] where a size is 0.
+    The interval is [0, 1] where a size is 0.
     """
     misses = sizes - hits
     low = np.where(hits > 0, betaincinv(np.maximum(hits, 1e-9), misses + 1, tail), 0)

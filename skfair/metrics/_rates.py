@@ -32,6 +32,7 @@ from skfair.metrics._bands import bound_largest
 from skfair.metrics._inputs import Multigroup, has_text, positive_rows
 from skfair.metrics._metric import MetricOfPairs, evaluates
 from skfair.metrics._pairs import (
+    NO_PAIR,
     Located,
     Numbers,
     PairGaps,
@@ -120,11 +121,11 @@ class DifferenceOfMeans(DifferenceOfNumbers):
     A subclass says in `check` what the outcomes or numbers of rows are.
     """
 
-    bounded = True
+    has_noise_bounds = True
 
     @property
     def compares_numbers(self) -> bool:
-        """Whether means are those of any finite numbers, not of values in [0, 1]."""
+        """Whether means of any finite numbers are compared, not of values in [0, 1]."""
         return False
 
     def numbers(self, statistic: Any) -> Numbers:
@@ -139,7 +140,7 @@ class DifferenceOfMeans(DifferenceOfNumbers):
             return locate_means(statistic, self.multigroup)
         return locate_outcomes(statistic, multigroup=self.multigroup)
 
-    def noise(self, observed: Observed, method: Method) -> Comparisons:
+    def bound_noise(self, observed: Observed, method: Method) -> Comparisons:
         """Bound the noise of each difference of means."""
         rows, sizes, squares = observed
         if self.compares_numbers:
@@ -151,7 +152,7 @@ class DifferenceOfMeans(DifferenceOfNumbers):
     def condense(self, part: Rows) -> Rows:
         """Count checked rows in the cells that a monitor keeps and adds up.
 
-        Of values between 0 and 1 the mean of each group says all.
+        The mean of each group says all of values between 0 and 1.
         """
         rows = self.select(part).grouped()
         if np.isin(rows.y_pred, (0, 1)).all():
@@ -167,7 +168,7 @@ class DemographicParity(DifferenceOfMeans):
     """Difference of mean scores, or of selection rates."""
 
     takes_classes = True
-    bounded_by_bins = True
+    has_range_from_bins = True
     choices = DifferenceOfMeans.choices | {"scale": ("probability", "real")}
 
     threshold: float | None = None
@@ -175,7 +176,7 @@ class DemographicParity(DifferenceOfMeans):
     scale: Literal["probability", "real"] = "probability"
 
     def __post_init__(self) -> None:
-        """Check the options, which are checked nowhere else."""
+        """Check the options."""
         super().__post_init__()
         other = "a threshold of scores" if self.scale != "real" else "scale='real'"
         if self.pos_label is not None and (
@@ -226,7 +227,7 @@ class DemographicParity(DifferenceOfMeans):
         if not np.isin(values, (-1, 0, 1)).all():
             warn_of_means(self.name)
 
-    def bound(self, histogram: Rows) -> tuple[float, float]:
+    def range_from_bins(self, histogram: Rows) -> tuple[float, float]:
         """Bound the difference of means of rows whose scores are known by bins."""
         for option in "threshold", "pos_label":
             if getattr(self, option) is not None:
@@ -402,7 +403,7 @@ class EqualizedOdds(DifferenceOfNumbers):
     """Difference of P(prediction | true class)."""
 
     exchangeable = "same true label"
-    bounded = True
+    has_noise_bounds = True
 
     pos_label: Hashable = None
 
@@ -440,7 +441,7 @@ class EqualizedOdds(DifferenceOfNumbers):
     def numbers(self, statistic: Any) -> Numbers:
         """Return the rates of predictions in a cell for each true and predicted class.
 
-        Of two predicted classes the share of one determines that of the other. Groups
+        The shares of two predicted classes add up to 1, so one is compared. Groups
         with too few rows of a true class, or without another group, are not compared.
         """
         classes = statistic.classes
@@ -464,10 +465,10 @@ class EqualizedOdds(DifferenceOfNumbers):
         """Find the largest difference of error rates, of the cells of enough rows."""
         numbers = self.numbers(statistic)
         if not len(numbers[0]):
-            return Located(math.nan, (0, None))
+            return Located(math.nan, NO_PAIR)
         cell, located = locate_in_cells(numbers, self.multigroup)
         if math.isnan(located.value):
-            return Located(math.nan, (0, None))
+            return Located(math.nan, NO_PAIR)
         true, predicted = (
             statistic.classes.index(c) for c in numbers[3][cell].values()
         )
@@ -497,14 +498,14 @@ class EqualizedOdds(DifferenceOfNumbers):
         """Return cells that were kept as checked rows."""
         return encode_labels(cells)
 
-    def noise(self, observed: Observed, method: Method) -> Comparisons:
+    def bound_noise(self, observed: Observed, method: Method) -> Comparisons:
         """Bound the noise of the rates of each true and predicted class."""
         statistic, by_class, _ = observed
         value = self.value(statistic)
         true = statistic.matrices.sum(axis=(0, 2)) > 0
         matrices = statistic.matrices[:, true]
         totals = matrices.sum(axis=2, keepdims=True)
-        # Of two predicted classes one says all.
+        # The rates of one of two predicted classes say all.
         rates = matrices[..., int(matrices.shape[2] == 2) :] / totals
         sizes, shares = by_class[:, true, None], totals / totals.sum(axis=0)
         moments = rates, rates
@@ -619,7 +620,7 @@ class ComparableOdds(EqualizedOdds):
 
     name = "difference_of_comparable_odds"
     leaves_groups_out = True
-    bounded = False
+    has_noise_bounds = False
 
     def why_undefined(self, statistic: Any) -> tuple[str, str]:
         """Say nothing: cells that cannot be compared are left out."""
@@ -639,7 +640,7 @@ class MeanErrorDifference(DifferenceOfMeans):
 
     @property
     def compares_numbers(self) -> bool:
-        """Whether means are those of any finite numbers: errors are."""
+        """Whether means of any finite numbers are compared: errors are."""
         return True
 
     def check(self, rows: Rows) -> Rows:
@@ -1243,7 +1244,7 @@ class ImpactRatioShortfall(DifferenceOfRates):
 
     rows_counted = ""
     reads_y_true = False
-    bounded = False
+    has_noise_bounds = False
 
     def outcomes(self, y_true: Bools, y_pred: Bools) -> tuple[Bools, Bools]:
         """Say which rows are hits, and which count."""

@@ -14,6 +14,7 @@ from skfair._rows import Rows
 from skfair._utils._arrays import Integers
 from skfair.groups import Groups, relabel
 from skfair.metrics._metric import Metric
+from skfair.metrics._parts import evaluate_classes
 
 
 class Part(NamedTuple):
@@ -33,33 +34,35 @@ class Sample:
     metric: Metric
     rows: Rows
     parts: tuple[Part, ...]
+    #: Number of parts of each stratum, one for each class.
+    n_classes: int = 1
     #: Whether the groups that are compared in each stratum are found anew in a draw.
     resplits_strata: bool = False
 
     @classmethod
     def from_rows(cls, metric: Metric, rows: Rows) -> Self:
         """Check rows, once for all draws of them."""
-        checked = metric.parts(rows)
-        several = len(checked) > 1
-        classes: list[dict[str, Any]] = [
-            {"class": i} if several else {} for i in range(len(checked))
-        ]
-        if rows.strata is None:
-            pairs = zip(checked, classes, strict=True)
-            parts = [Part(_prepare(metric, part), names=names) for part, names in pairs]
-            return cls(metric, rows, tuple(parts))
-        counting, strata, parts = rows.counted_positions(), rows.strata.codes, []
-        for code, stratum in enumerate(metric.split(rows)[0]):
+        split, parts = metric.split(rows), []
+        n_classes = len(split.classes)
+        names: list[dict[str, Any]] = [{}]
+        if n_classes > 1:
+            names = [{"class": position} for position in range(n_classes)]
+        if split.strata is None or rows.strata is None:
+            for part, name in zip(split.classes, names, strict=True):
+                parts.append(Part(_prepare(metric, part), names=name))
+            return cls(metric, rows, tuple(parts), n_classes)
+        counting, codes = rows.counted_positions(), rows.strata.codes
+        for code, stratum in enumerate(split.strata):
             if stratum.groups is None:
                 continue
             # People of groups that are left out may be drawn into others.
-            at = counting[strata[counting] == code]
+            at = counting[codes[counting] == code]
             groups = relabel(rows.groups[at], stratum.groups.labels)
-            for part, names in zip(checked, classes, strict=True):
-                own = replace(part[at], groups=groups, strata=None)
-                names = {"stratum": stratum.label} | names
-                parts.append(Part(_prepare(metric, own), stratum.weight, names))
-        return cls(metric, rows, tuple(parts))
+            for part, name in zip(split.classes, names, strict=True):
+                in_stratum = replace(part[at], groups=groups, strata=None)
+                name = {"stratum": stratum.label} | name
+                parts.append(Part(_prepare(metric, in_stratum), stratum.weight, name))
+        return cls(metric, rows, tuple(parts), n_classes)
 
     @cached_property
     def collected(self) -> list[Any]:
@@ -69,7 +72,7 @@ class Sample:
     @property
     def statistics(self) -> list[Any]:
         """Collected tables, on the scale on which groups are compared."""
-        return [*map(self.metric.scaled, self.collected)]
+        return [*map(self.metric.rescale, self.collected)]
 
     def replace_metric(self, metric: Metric) -> Self:
         """Return the same draw for another metric, sharing what both collect."""
@@ -83,23 +86,16 @@ class Sample:
         """Value of the metric, nan where it is undefined in all strata."""
         if self.resplits_strata:
             return float(self.metric.estimate(self.rows).value)
-        values: dict[Any, list[float]] = {}
-        weights: dict[Any, float] = {}
-        for part, statistic in zip(self.parts, self.collected, strict=True):
-            stratum = part.names.get("stratum")
-            found = self.metric.find(statistic)
-            values.setdefault(stratum, []).append(found.value)
-            weights[stratum] = part.weight
-        # A class that is undefined makes the stratum so.
-        largest = {key: float(np.max(own)) for key, own in values.items()}
-        defined = [key for key, value in largest.items() if not math.isnan(value)]
-        if not defined:
-            return math.nan
-        return float(
-            self.metric.combine(
-                [largest[key] for key in defined], [weights[key] for key in defined]
+        metric, values, weights = self.metric, [], []
+        for start in range(0, len(self.parts), self.n_classes):
+            statistics = self.collected[start : start + self.n_classes]
+            estimate = evaluate_classes(
+                statistics, metric.estimate_statistic, metric.join_estimates
             )
-        )
+            if not math.isnan(estimate.value):
+                values.append(estimate.value)
+                weights.append(self.parts[start].weight)
+        return float(metric.combine(values, weights)) if values else math.nan
 
     def permuted(
         self, generator: np.random.Generator, within: Sequence[Integers] | None
@@ -135,7 +131,7 @@ class Sample:
             )
             for part in self.parts
         )
-        return type(self)(self.metric, rows, tuple(parts))
+        return type(self)(self.metric, rows, tuple(parts), self.n_classes)
 
     def dealt(self, within: list[Integers]) -> tuple[Self, list[Integers]]:
         """Return entries whose people can be permuted, and positions of their lists.
@@ -163,18 +159,22 @@ class Sample:
         part has some of a list only: how many of each group it has is then random.
         """
         (part,) = self.parts
-        own, codes = part.rows, np.full(len(self.rows), -1)
+        part_rows, codes = part.rows, np.full(len(self.rows), -1)
         for i, positions in enumerate(within):
             codes[positions] = i
-        if own.position is not None:
-            codes = codes[own.position]
+        if part_rows.position is not None:
+            codes = codes[part_rows.position]
         lists = Groups(codes, tuple(range(len(within))))
         n_own, n_all = lists.sizes(), np.array([*map(len, within)])
         whole = (n_own == n_all) | (n_own == 0)
-        own = replace(own, strata=lists)
+        part_rows = replace(part_rows, strata=lists)
         cells = None
         if whole.all():
-            cells = own.counted_if_few() if own.n is None else own.counted()
+            cells = (
+                part_rows.counted_if_few()
+                if part_rows.n is None
+                else part_rows.counted()
+            )
         if cells is None:
             return self, within
         lists_of_cells = [at for _, at in cells.split_by_stratum() if len(at)]

@@ -42,7 +42,7 @@ from skfair.metrics._inputs import (
     numbers_of,
     outcomes_of,
 )
-from skfair.metrics._metric import undefined_estimate
+from skfair.metrics._parts import undefined_estimate
 from skfair.metrics._resampling import check_seed, exact_pvalue
 from skfair.metrics._strata import split_strata
 from skfair.metrics._subgroup_search import (
@@ -178,9 +178,9 @@ default=None
         conjunction: ``stratum``, if there are strata, ``n_rows``, ``rate`` and
         ``rate_of_others``, ``difference`` of the two, ``pvalue``. For "mcdp" the rates
         are shares of scores above ``score``, the threshold at which they differ most.
-        Of an array or a callable the columns are ``mean`` and ``mean_of_others``.
-        A subgroup that can be described in several ways has
-        one row, with the fewest conditions.
+        For an array or a callable the columns are ``mean`` and ``mean_of_others``. A
+        subgroup that can be described in several ways has one row, with the fewest
+        conditions.
 
     Raises
     ------
@@ -211,9 +211,9 @@ default=None
     too. For true and false positive rates only rows of one true label count, so that
     groups may differ in their base rates.
 
-    Of a subgroup only those refinements are looked at that can exceed the best found:
-    the bound is that of the most extreme rows a refinement could consist of. The
-    result equals that of enumeration.
+    The search looks only at refinements of a subgroup that can exceed the best found,
+    by the bound for the most extreme rows of which a refinement could consist. The
+    result is the same as by enumeration.
 
     Examples
     --------

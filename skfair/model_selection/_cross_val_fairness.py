@@ -54,8 +54,8 @@ from skfair.metrics._as_metric import as_metric
 from skfair.metrics._metric import Metric
 from skfair.metrics._permutation import (
     check_strata,
+    parts_to_permute,
     permute,
-    permuted_parts,
     subtract_noise,
     warn_of_errors,
 )
@@ -336,7 +336,7 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
     lower, upper = _interval(resampled, test)
     corrected = math.nan
     if not math.isnan(value):
-        parts = permuted_parts(within, metric, held_out)
+        parts = parts_to_permute(within, metric, held_out)
         corrected = subtract_noise(sample, parts)
     return CrossValFairnessResult(
         value=value,

@@ -275,49 +275,74 @@ def gap_interval(
 
 
 def rate_gap_interval(
-    selected: Floats,
-    baseline: Floats,
+    selected: NDArray[Any],
+    baseline: NDArray[Any],
     codes: Codes,
     weights: Floats,
     level: float,
+    strata: Integers | None = None,
 ) -> tuple[float, float]:
     """Return the interval of the largest difference of rates minus the baseline's.
 
-    Values are 0 or 1. The change is the least by which the difference of one pair of
-    groups, the largest of the candidate, is above one of the baseline's. So it is at
-    most the largest over all pairs of the least bound beside the baseline's pairs. The
-    bounds of the one pair beside each of these must hold together; those of other pairs
-    need not hold. All rows are used, since no place is chosen by them.
-    """
-    tail = (1 - level) / 2
+    Values are 0 or 1. With `strata` the difference is the largest of two groups of one
+    stratum: of error rates, of one true label.
 
-    def upper(own: Floats, other: Floats) -> float:
-        far = _FAR * tail
-        places = [*_places_near_largest(other, codes, weights, 1 - far)]
-        of_each = 1 - (tail - far) / len(places)
-        bounds = [
-            [
-                each.upper_bound(of_each)[0]
-                for each in _paired_differences(own, other, place, codes, weights)
-            ]
-            for place in places
-        ]
-        return float(np.min(bounds, axis=0).max())
+    The change is the smallest by which the difference of one pair of groups, the
+    largest of the candidate, is above one of the baseline's. So it is at most the
+    largest over all pairs of the smallest bound beside the baseline's pairs. The bounds
+    of the one pair beside each of these must hold together; those of other pairs need
+    not hold. All rows are used, since no place is chosen by them.
+    """
+    of_rows = np.zeros(len(codes), np.intp) if strata is None else strata
+    (stratum, _), cells = np.unique([of_rows, codes], axis=1, return_inverse=True)
+    cells, factors = np.ravel(cells), _pairs_within(stratum)
+    tail = (1 - level) / 2
+    far = _FAR * tail
+
+    def upper(own: NDArray[Any], other: NDArray[Any]) -> float:
+        low = np.bincount(cells, weights * (other == 0)) / np.bincount(cells, weights)
+        largest, of_cells = (factors @ low).argmax(), (cells, weights, factors)
+        beside = _rate_differences(other, other, *of_cells).upper_bound(1 - far)
+        near = beside[:, largest] >= 0
+        each = 1 - (tail - far) / near.sum()
+        bounds = _rate_differences(own, other, *of_cells).upper_bound(each)
+        return float(bounds[:, near].min(axis=1).max())
 
     return -upper(baseline, selected), upper(selected, baseline)
 
 
-def _places_near_largest(
-    values: Floats, codes: Codes, weights: Floats, level: float
-) -> Iterator[Place]:
-    """Yield the pairs of groups whose difference of rates may be the largest."""
-    lowest, (_, *largest) = values.min(), largest_gap_place(values, codes, weights)
-    place = float(lowest), largest[0], largest[1]
-    of_pairs = _paired_differences(values, values, place, codes, weights)
-    pairs = permutations(np.unique(codes).tolist(), 2)
-    for pair, beside_largest in zip(pairs, of_pairs, strict=True):
-        if beside_largest.upper_bound(level)[0] >= 0:
-            yield float(lowest), *pair
+def _pairs_within(strata: Integers) -> Integers:
+    """Return the factor of each group in the difference of each pair of one stratum."""
+    each = np.eye(len(strata), dtype=np.intp)
+    first, second = np.nonzero(np.equal.outer(strata, strata) & (each == 0))
+    return np.asarray(each[first] - each[second])
+
+
+def _rate_differences(
+    selected: NDArray[Any],
+    baseline: NDArray[Any],
+    codes: Codes,
+    weights: Floats,
+    factors: Integers,
+) -> Moments:
+    """Return the difference of each pair minus each of the baseline's, with its noise.
+
+    Rows of the result are pairs, by the factors of groups in them, columns pairs of the
+    baseline. Rates are those of 0.
+    """
+    signs, sums = (-1.0, 0.0, 1.0), np.zeros(1)
+    for group, of_group in enumerate(factors.T):
+        rows = codes == group
+        shares = weights[rows] / weights[rows].sum()
+        low, of_baseline = selected[rows] == 0, baseline[rows] == 0
+        cdf, both = (np.array([shares @ x]) for x in (low, low & of_baseline))
+        known = cdf, both, shares @ of_baseline, 1 / (shares @ shares)
+        parts = np.array(
+            [[_moments(own, *known, factor) for own in signs] for factor in signs]
+        )
+        sums = sums + parts[of_group[:, np.newaxis] + 1, of_group + 1, :, 0]
+    mean, variance, third, added = np.moveaxis(sums, -1, 0)
+    return Moments(mean, variance, np.maximum(third, added))
 
 
 def _paired_differences(

@@ -34,15 +34,16 @@ from skfair.groups import (
 from skfair.metrics._as_metric import METRICS, as_metric, changed_options
 from skfair.metrics._confidence_interval import (
     ConfidenceInterval,
-    bounded_metric,
-    join,
+    join_comparisons,
     lower_bound,
-    smallest_level,
+    metric_with_noise_bounds,
+    smallest_tail,
     upper_bound,
 )
 from skfair.metrics._madd import MADD
 from skfair.metrics._madd_bins import bins_of
-from skfair.metrics._metric import Metric, undefined_estimate
+from skfair.metrics._metric import Metric
+from skfair.metrics._parts import undefined_estimate
 from skfair.metrics._quantiles import UNDEFINED, Comparisons, Method
 from skfair.metrics._undefined import (
     comparable_groups,
@@ -73,7 +74,7 @@ _ENTRIES = (
     "blocks",
     "change",
 )
-#: Share of the level that is kept for groups and strata that appear later.
+#: Share of the error probability that is kept for groups and strata that appear later.
 _LATER = 0.1
 #: Share of the looks, at least, that the recent rows are from without a change.
 _RECENT = 0.25
@@ -88,7 +89,7 @@ N_SCORES = 256
 #: The sum of 1 / (n log(n)**2) over all n from 2 on is 2.1097.
 _SUM_OF_SHARES = 2.11
 #: Levels at which the bounds of two samples are compared.
-_N_LEVELS = 24
+_N_TAILS = 24
 
 
 class Disparity(NamedTuple):
@@ -205,7 +206,7 @@ class FairnessMonitor:
         confidence_level: float = 0.95,
         min_group_size: int = 10,
     ) -> None:
-        self._metric = bounded_metric(metric)
+        self._metric = metric_with_noise_bounds(metric)
         largest = self._metric.largest
         if largest == math.inf:
             raise ValueError(
@@ -579,7 +580,7 @@ class FairnessMonitor:
                 "the bounds of a monitor hold."
             )
         check_shape(rows.y_pred, self._metric.inputs[1])
-        (checked,) = self._metric.parts(rows)
+        (checked,) = self._metric.check_classes(rows)
         if rows.strata is None:
             return table_of(self._metric.condense(checked))
         by_stratum = {}
@@ -620,10 +621,10 @@ class FairnessMonitor:
         intervals.
         """
         n_looks, splits = sum(n for n, _ in blocks), splits_of(blocks)
-        level = (1 - self.confidence_level) * share_of_look(n_looks)
+        look_tail = (1 - self.confidence_level) * share_of_look(n_looks)
         since = {0: reduce(added, [part for _, part in blocks])}
         since |= {start: later for start, _, later in splits}
-        tail = level / (4 * max(len(splits), 1))
+        tail = look_tail / (4 * max(len(splits), 1))
         distances = {
             start: self._distance(before, later, tail)
             for start, before, later in splits
@@ -640,7 +641,7 @@ class FairnessMonitor:
             start = max(look for look in since if look <= (1 - _RECENT) * n_looks)
         else:
             start = min(look for look in since if look >= change[0])
-        tail = level / (8 * len(since))
+        tail = look_tail / (8 * len(since))
         alarmed = bool(self._looks) and self._looks[-1]["change_alarm"]
         comparisons = self._compare_once(since[start])
         ends = lower_bound(comparisons, tail), upper_bound(comparisons, tail)
@@ -713,16 +714,16 @@ class FairnessMonitor:
         epoch, known, n_waiting = [last[n] for n in names] if last else (0, (), 0)
         if not math.isnan(comparisons.value) and now != known:
             epoch, known, n_waiting = epoch + 1, now, waiting
-        # Each of the comparisons has another share of the level in each epoch.
+        # Each of the comparisons has another share of the error in each epoch.
         share = 1 - _LATER if epoch < 2 else _LATER / (epoch * (epoch - 1))
-        level = (1 - self.confidence_level) * share
+        tail = (1 - self.confidence_level) * share
         pvalue = min(self._pvalue(comparisons) / share, last["pvalue"] if last else 1.0)
         return {
             "n_rows": sum(int(p.counts.sum()) for p in _parts(table).values()),
             "value": comparisons.value,
-            "lower": lower_bound(comparisons, level / 2),
+            "lower": lower_bound(comparisons, tail / 2),
             # Each group that joins may change which pair has the largest disparity.
-            "upper": upper_bound(comparisons, level / 2 / (1 + n_waiting)),
+            "upper": upper_bound(comparisons, tail / 2 / (1 + n_waiting)),
             "pvalue": pvalue,
             "alarm": bool(pvalue <= 1 - self.confidence_level),
             "n_groups": n_groups,
@@ -759,7 +760,7 @@ class FairnessMonitor:
             for label, comparisons in found.items():
                 n_large = len(large[label])
                 share = n_large * (n_large - 1) * len(found) / n_all
-                found[label] = _assign_level_share(comparisons, share)
+                found[label] = _assign_tail_share(comparisons, share)
         known = len(every), len(parts), sum(map(_n_rates, parts.values())), smallest
         n_groups = sum(len(large[label]) for label in found)
         n_waiting = len(parts) * len(every) - sum(map(len, large.values()))
@@ -769,7 +770,7 @@ class FairnessMonitor:
             weights = [float(parts[label].counts.sum()) for label in found]
         elif found:
             largest = max(found, key=lambda label: found[label].value)
-        joined = join([*found.values()], weights) if found else UNDEFINED
+        joined = join_comparisons([*found.values()], weights) if found else UNDEFINED
         return Disparity(joined._replace(message=message), largest, *sizes)
 
     def _message_of_strata(
@@ -820,12 +821,12 @@ class FairnessMonitor:
         return self._metric.compare(observed, method)
 
     def _pvalue(self, bounds: Comparisons) -> float:
-        """Return the smallest level whose lower bound exceeds `at_most`, or 1."""
+        """Return the smallest probability whose lower bound exceeds `at_most`, or 1."""
         if math.isnan(bounds.value):
             return 1.0
-        # The bound as it is: cut at 0, it would be at a limit of 0 for every level.
-        return smallest_level(
-            lambda level: self.at_most - bounds.low(level / bounds.n_comparisons)
+        # The bound as it is: cut at 0, it would be at a limit of 0 for every tail.
+        return smallest_tail(
+            lambda tail: self.at_most - bounds.low(tail / bounds.n_comparisons)
         )
 
     def _last(self) -> dict[str, Any]:
@@ -854,7 +855,7 @@ def _metric_from_dict(data: Any) -> Metric:
         raise ValueError(
             f"metric must be a dictionary of name and options, got {brief(data)}."
         )
-    by_name = [kind.name for kind in METRICS.values() if kind.bounded]
+    by_name = [kind.name for kind in METRICS.values() if kind.has_noise_bounds]
     name, options = data["name"], data["options"]
     if not isinstance(name, str) or name not in by_name:
         raise ValueError(
@@ -936,11 +937,11 @@ def select_groups(table: CountTable, labels: Sequence[Hashable]) -> CountTable:
     return CountTable._wrap(table._rows.replace_groups(groups).grouped())
 
 
-def _assign_level_share(comparisons: Comparisons, share: float) -> Comparisons:
-    """Return comparisons as one, with a share of the level that is split over them."""
+def _assign_tail_share(comparisons: Comparisons, share: float) -> Comparisons:
+    """Return comparisons as one, with a share of the tail, split over them."""
     low, n_comparisons = comparisons.low, comparisons.n_comparisons
     return comparisons._replace(
-        n_comparisons=1, low=lambda level: low(level * share / n_comparisons)
+        n_comparisons=1, low=lambda tail: low(tail * share / n_comparisons)
     )
 
 
@@ -1057,14 +1058,14 @@ def splits_of(blocks: Sequence[Block]) -> list[tuple[int, Any, Any]]:
 
 
 def share_of_look(n_looks: int) -> float:
-    """Return the share of the level of a look; all shares add up to 1."""
+    """Return the share of a look in the error probability; all add up to 1."""
     return 1 / (_SUM_OF_SHARES * (n_looks + 1) * math.log(n_looks + 1) ** 2)
 
 
-def levels_of(tail: float) -> list[float]:
-    """Return levels from 1 down to the product that has the p-value `tail`."""
-    logarithms = -chdtri(4, tail) / 2 * np.linspace(0, 1, _N_LEVELS + 1)
-    return [float(level) for level in np.exp(logarithms)]
+def split_tail(tail: float) -> list[float]:
+    """Return probabilities from 1 down to the product that has the p-value `tail`."""
+    logarithms = -chdtri(4, tail) / 2 * np.linspace(0, 1, _N_TAILS + 1)
+    return [float(probability) for probability in np.exp(logarithms)]
 
 
 def separation(first: Comparisons, second: Comparisons, tail: float) -> float:
@@ -1079,12 +1080,12 @@ def separation(first: Comparisons, second: Comparisons, tail: float) -> float:
     if math.isnan(first.value) or math.isnan(second.value):
         return -math.inf
     larger, smaller = (first, second) if first.value > second.value else (second, first)
-    levels = levels_of(tail)
+    tails = split_tail(tail)
     distance = math.inf
     # Bounds that overlap do so in the middle, as a rule.
-    for i in sorted(range(_N_LEVELS), key=lambda i: abs(i - _N_LEVELS // 2)):
-        low = lower_bound(larger, levels[i + 1])
-        distance = min(distance, low - upper_bound(smaller, levels[_N_LEVELS - i]))
+    for i in sorted(range(_N_TAILS), key=lambda i: abs(i - _N_TAILS // 2)):
+        low = lower_bound(larger, tails[i + 1])
+        distance = min(distance, low - upper_bound(smaller, tails[_N_TAILS - i]))
         if distance <= 0:
             break
     return distance

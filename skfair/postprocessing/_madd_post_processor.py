@@ -676,7 +676,7 @@ class StratumLosses:
 
     def _gap(self, rows: Rows) -> float:
         """Return MCDP(0) of the groups that are compared."""
-        return MCDP().find_pair(self._compared_distributions(rows)).value
+        return MCDP().largest_pair(self._compared_distributions(rows)).value
 
     def _compared_distributions(self, rows: Rows) -> Distributions:
         """Return score distributions of the groups that are compared."""

@@ -41,7 +41,7 @@ from skfair.metrics._dcp import DCP
 from skfair.metrics._inputs import Multigroup
 from skfair.metrics._many_groups import CVaRFairness, MaxGap
 from skfair.metrics._metric import Metric, MetricOfPairs
-from skfair.metrics._pairs import Located
+from skfair.metrics._pairs import NO_PAIR, Located
 from skfair.metrics._quantiles import Comparisons
 from skfair.metrics._rates import ComparableOdds, DemographicParity
 from skfair.metrics._resampling import largest_size
@@ -206,7 +206,7 @@ class ReportSample:
 
         Close scores are counted as one, and so are close weights.
         """
-        levels, weights = _join_weights(self.audit)
+        weight_classes, weights = _join_weights(self.audit)
         compares_numbers = question in _OF_NUMBERS
         asked = question if compares_numbers else "scores"
         true: Any = None
@@ -227,7 +227,7 @@ class ReportSample:
         grouped = np.flatnonzero(self.groups.codes >= 0)
         shape = len(self.groups.labels), n_cells * len(weights)
         places = self.groups.codes[grouped].astype(np.intp) * n_cells + cells[grouped]
-        places = places * len(weights) + levels[grouped]
+        places = places * len(weights) + weight_classes[grouped]
         numbers = _count_rows_in_cells(places, math.prod(shape), self.audit, grouped)
         of_cells = Rows(
             self.groups[np.zeros(shape[1], np.intp)],
@@ -280,24 +280,24 @@ def _count_rows_in_cells(
 
 
 def _join_weights(audit: Audit) -> tuple[NDArray[np.intp], NDArray[Any]]:
-    """Return the level of each row's weight, and the weights of the levels.
+    """Group rows of nearly equal weight: each row's class, and each class's weight.
 
-    Where too many are distinct, close ones are replaced by their mean; large weights
-    are joined less, so that all levels have about the same sum of squares.
+    Where too many weights are distinct, close ones are replaced by their mean; large
+    weights are joined less, so that all classes have about the same sum of squares.
     """
     rows = audit.rows
     if rows.weight is None:
         return np.zeros(len(rows), dtype=np.intp), np.ones(1, dtype=np.int64)
     each: Any = rows.weight if rows.n is None else rows.each
-    distinct, levels = np.unique(each, return_inverse=True)
+    distinct, weight_classes = np.unique(each, return_inverse=True)
     if len(distinct) <= _MAX_WEIGHTS:
-        return levels, distinct
-    numbers = np.bincount(levels, rows.n)
+        return weight_classes, distinct
+    numbers = np.bincount(weight_classes, rows.n)
     squares = np.cumsum(numbers * (distinct / distinct[-1]) ** 2)
     joined = np.minimum(_MAX_WEIGHTS * squares / squares[-1], _MAX_WEIGHTS - 1)
     _, joined = np.unique(joined.astype(np.intp), return_inverse=True)
     means = np.bincount(joined, numbers * distinct) / np.bincount(joined, numbers)
-    return joined[levels], means
+    return joined[weight_classes], means
 
 
 #: The questions of the verdict, in the order of the page, and those about numbers.
@@ -366,7 +366,7 @@ class Measure:
     @property
     def loose(self) -> bool:
         """Whether the interval is that of any metric of its kind."""
-        return self.bounded and as_metric(self.metric).loose
+        return self.bounded and as_metric(self.metric).has_loose_bounds
 
     def text_of(self, value: float) -> str:
         """Write a value with its unit."""
@@ -428,19 +428,20 @@ def _locate_outlier(sample: ReportSample) -> Located:
     average = float(rates.mean())
     # Of two groups both are as far: rounding decides on none.
     outlier = int(np.abs(rates - average).round(12).argmax())
-    value = MaxGap().find(sample.statistic("decisions")).value
+    value = MaxGap().estimate_statistic(sample.statistic("decisions")).value
     return Located(value, (outlier, None), (float(rates[outlier]), average))
 
 
 def _locate_tail(sample: ReportSample) -> Located:
-    """Return the value of CVaR fairness, which no pair of groups has."""
+    """Return the value of CVaR fairness, to which all groups of the tail contribute."""
     metric = CVaRFairness(alpha=ALPHA)
-    return Located(metric.find(sample.statistic("decisions")).value, (0, None))
+    value = metric.estimate_statistic(sample.statistic("decisions")).value
+    return Located(value, NO_PAIR)
 
 
 def _locate_baseline(sample: ReportSample) -> Located:
-    """Return the value of DCP, which no pair of groups has."""
-    return Located(sample.baseline[0], (0, None))
+    """Return the value of DCP, to which all groups contribute."""
+    return Located(sample.baseline[0], NO_PAIR)
 
 
 def _difference_of_means(
@@ -718,5 +719,5 @@ def _check_metrics(audit: Audit) -> None:
 def locate_all(sample: ReportSample) -> dict[str, Located]:
     """Locate every metric on the rows as given; nan where there are no two groups."""
     if not sample.comparable:
-        return dict.fromkeys(sample.keys, Located(math.nan, (0, None)))
+        return dict.fromkeys(sample.keys, Located(math.nan, NO_PAIR))
     return {key: MEASURES[key].located(sample) for key in sample.keys}

@@ -32,7 +32,11 @@ from skfair._utils._progress import Progress
 from skfair._utils._text import label_text, nan_to_none
 from skfair.groups import keep_labels
 from skfair.metrics import PermutationTestResult
-from skfair.metrics._confidence_interval import join, lower_bound, upper_bound
+from skfair.metrics._confidence_interval import (
+    join_comparisons,
+    lower_bound,
+    upper_bound,
+)
 from skfair.metrics._metric import Metric, MetricOfPairs
 from skfair.metrics._pairs import MAX_PAIRWISE, Located
 from skfair.metrics._permutation import permutation_tests, permuted_sample
@@ -186,9 +190,14 @@ def gaps_beside_first(
     for key in (key for key in keys if MEASURES[key].bounded):
         compared = [*_paired_values(sample, first, key)]
         if compared and key != "mcdp" and sample.comparison == "pairwise":
+            sizes = [len(codes) for _, _, codes, _ in compared]
+            strata = np.repeat(np.arange(len(sizes)), sizes)
+            columns = [np.concatenate(parts) for parts in zip(*compared, strict=True)]
+            own, other, codes, weights = columns
             level = audit.options.confidence_level
-            parts = [rate_gap_interval(*values, level) for values in compared]
-            intervals[key] = _join_ends(parts)
+            intervals[key] = rate_gap_interval(
+                own, other, codes, weights, level, strata
+            )
         else:
             intervals[key] = _bound_change(sample, first, key, compared)
     return intervals
@@ -212,16 +221,11 @@ def _bound_change(
         bound(gap, tail / 4) for gap in both for bound in (lower_bound, upper_bound)
     ]
     parts = [gap_interval(*each, 1 - tail, sample.comparison) for each in compared]
-    low, high = _join_ends(parts or [(-math.inf, math.inf)])
+    # The largest of several gaps changes by no more than one of them, for which alone
+    # an end has to hold.
+    low = min((low for low, _ in parts), default=-math.inf)
+    high = max((high for _, high in parts), default=math.inf)
     return max(low, ends[0] - ends[3]), min(high, ends[1] - ends[2])
-
-
-def _join_ends(parts: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """Return the interval of the change of the largest of several gaps.
-
-    It changes by no more than one of them, for which alone an end has to hold.
-    """
-    return min(low for low, _ in parts), max(high for _, high in parts)
 
 
 def _paired_values(
@@ -565,7 +569,7 @@ def _compare(sample: ReportSample, key: str, metric: Metric) -> Comparisons:
     if MEASURES[key].question != "errors":
         return metric.compare(observed, "band")
     parts = [metric.compare(part, "band") for part in _split_by_label(observed)]
-    return join(parts, None) if parts else UNDEFINED
+    return join_comparisons(parts, None) if parts else UNDEFINED
 
 
 def _observe(sample: ReportSample, key: str, metric: Metric) -> Observed:
@@ -631,7 +635,7 @@ def _combine(
     if not of_parts:
         return dict.fromkeys(("value", "stratum", "mean", "lower", "upper"))
     tail = (1 - sample.audit.options.confidence_level) / 2
-    compared = join([comparisons for _, comparisons in of_parts], None)
+    compared = join_comparisons([comparisons for _, comparisons in of_parts], None)
     values = np.array([comparisons.value for _, comparisons in of_parts])
     totals = [part.audit.entry_weights.sum() for (_, part), _ in of_parts]
     weights = np.array(totals, float)
@@ -767,9 +771,9 @@ def _performance_of_numbers(
     for name, each in values.items():
         mean, half = float(np.average(each, weights=weights)), math.nan
         if size > 1:
-            level = (1 + audit.options.confidence_level) / 2
+            probability = (1 + audit.options.confidence_level) / 2
             variance = np.average((each - mean) ** 2, weights=weights) / (size - 1)
-            half = float(stdtrit(size - 1, level) * np.sqrt(variance))
+            half = float(stdtrit(size - 1, probability) * np.sqrt(variance))
         ends = {"lower": nan_to_none(mean - half), "upper": nan_to_none(mean + half)}
         numbers |= {name: mean, **{f"{name}_{end}": x for end, x in ends.items()}}
     if true is not None:
@@ -887,7 +891,7 @@ def _subtract_first(
     `compare_models`, for models may differ in more rows than these.
     """
     differences: dict[str, NamedNumbers] = {}
-    level, squares = (1 + audit.options.confidence_level) / 2, audit.entry_squares
+    probability, squares = (1 + audit.options.confidence_level) / 2, audit.entry_squares
     cubes = squares**2 / np.maximum(audit.entry_weights, np.finfo(float).tiny)
     for name in (name for name in own[0] if name in first[0]):
         (value, moved), (other, moved_first) = own[0][name], first[0][name]
@@ -896,8 +900,8 @@ def _subtract_first(
         third = float(cubes @ difference**3)
         both = own[1][name], first[1][name]
         fall, rise = float(worst_loss(*both)), float(worst_loss(*both[::-1]))
-        low = -loss_moments(value, variance, -third, fall).upper_bound(level)
-        high = loss_moments(-value, variance, third, rise).upper_bound(level)
+        low = -loss_moments(value, variance, -third, fall).upper_bound(probability)
+        high = loss_moments(-value, variance, third, rise).upper_bound(probability)
         differences[name] = {"value": value, "lower": float(low), "upper": float(high)}
     return differences or None
 

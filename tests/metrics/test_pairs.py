@@ -94,7 +94,7 @@ def test_a_metric_says_which_groups_have_its_value(name, multigroup):
     true = labels_of(metric, true)
     value = metric(true, values, sensitive_features=groups)
     made = metric.func.metric(**metric.keywords)
-    located = made.locate(made.scaled(made.tabulate(true, values, groups)))
+    located = made.locate(made.rescale(made.tabulate(true, values, groups)))
     assert located.value == pytest.approx(value, rel=1e-12)
     first, second = located.pair
     part = np.isin(groups, ["g0", "g1", "g2", "g3"])

@@ -108,9 +108,12 @@ def test_intervals_of_differences_of_gaps_keep_their_level(first, second, multig
 
 
 def bound_by_hand(own, other, codes, weights, tail):
-    """Largest over pairs of the least bound beside pairs that may be the largest."""
+    """Largest over pairs of the least bound beside pairs that may be the largest.
+
+    Pairs are those of groups of one stratum, which is the tens of a code.
+    """
     groups = np.unique(codes)
-    pairs = [(a, b) for a in groups for b in groups if a != b]
+    pairs = [(a, b) for a in groups for b in groups if a != b and a // 10 == b // 10]
 
     def bound(ours, pair, theirs, beside, level):
         parts = []
@@ -137,17 +140,21 @@ def bound_by_hand(own, other, codes, weights, tail):
     return max(min(bound(own, p, other, q, level) for q in near) for p in pairs)
 
 
-@pytest.mark.parametrize("n_groups", [2, 3])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_the_interval_of_a_change_of_rates_is_its_definition(n_groups, weighted):
+@pytest.mark.parametrize(
+    ("n_groups", "weighted", "n_strata"), [(2, False, 1), (3, True, 1), (2, False, 2)]
+)
+def test_the_interval_of_a_change_of_rates_is_its_definition(
+    n_groups, weighted, n_strata
+):
     rng = np.random.default_rng(n_groups)
     codes = rng.integers(0, n_groups, 150)
     rates = np.array([0.8, 0.4, 0.45])[codes]
     old = (rng.random(150) < rates).astype(float)
     new = np.where(rng.random(150) < 0.7, old, rng.random(150) < 0.5)
     weights = rng.integers(1, 4, 150) * 1.0 if weighted else np.ones(150)
-    low, high = rate_gap_interval(new, old, codes, weights, 0.9)
-    args = codes, weights, 0.05
+    strata = rng.integers(0, n_strata, 150)
+    low, high = rate_gap_interval(new, old, codes, weights, 0.9, strata)
+    args = codes + 10 * strata, weights, 0.05
     assert high == pytest.approx(bound_by_hand(new, old, *args), abs=0.005)
     assert low == pytest.approx(-bound_by_hand(old, new, *args), abs=0.005)
 

@@ -323,7 +323,7 @@ def _capitalised(text: str) -> str:
 def _changes(summary: Summary, model: int) -> Iterator[Summary]:
     """Describe how much changed from the first model to another."""
     settings, values = summary["settings"], summary["models"][model]
-    level = 100 * settings["confidence_level"]
+    level, are_paired = 100 * settings["confidence_level"], True
     for key in ("accuracy", "average_precision", "r2"):
         beside = (values["beside_first"] or {}).get(key)
         after, what = values["performance"].get(key), _PERFORMANCES[key]
@@ -335,7 +335,8 @@ def _changes(summary: Summary, model: int) -> Iterator[Summary]:
             ends = {"before": number(before), "after": number(after)}
             text = say("performance unpaired", what=what, **ends)
             yield {"question": "performance", "text": text}
-    unpaired = []
+            are_paired = False
+    unpaired = list[Measure]()
     for i, question in enumerate(questions_of(settings)):
         for attribute in summary["attributes"]:
             measure, _ = states(attribute["results"][model], settings)[i]
@@ -355,8 +356,14 @@ def _changes(summary: Summary, model: int) -> Iterator[Summary]:
             else:
                 text = _change("change", beside, after, write, what, name, level, unit)
             yield {"question": question, "text": text}
-    if unpaired:
-        text = _why_without_interval(unpaired, settings)
+    are_paired &= not any(metric.bounded for metric in unpaired)
+    if not are_paired:
+        of_people = settings["n_people"] is not None
+        text = say("changes of people" if of_people else "changes of counts")
+        yield {"question": "intervals", "text": text}
+    elif unpaired:
+        names = dict.fromkeys(quote(metric.title) for metric in unpaired)
+        text = say("changes without", names=listed([*names]))
         yield {"question": "intervals", "text": text}
     open_ones = [
         measure
@@ -367,16 +374,6 @@ def _changes(summary: Summary, model: int) -> Iterator[Summary]:
     ]
     if open_ones:
         yield {"question": "intervals", "text": say("changes are bounded")}
-
-
-def _why_without_interval(unpaired: Sequence[Measure], settings: Summary) -> str:
-    """Say why changes have no intervals."""
-    if settings["n_people"] is not None:
-        return say("changes of people")
-    if any(metric.bounded for metric in unpaired):
-        return say("changes of counts")
-    names = dict.fromkeys(quote(metric.title) for metric in unpaired)
-    return say("changes without", names=listed([*names]))
 
 
 #: Performances of models, as sentences call them.

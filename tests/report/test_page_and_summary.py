@@ -77,21 +77,22 @@ def draw_report(seed, n_groups, n_models=2, **options):
 
 
 def rows_of(measures):
-    """Title and numbers of each row: of a metric, and of the pair that decides it."""
+    """Title, numbers and words of the row of a metric, and of a pair that decides."""
     for one in measures:
         ends = [one[name] for name in ("value", "lower", "upper", "certified")]
         test, decider = (one["null_mean"], one["pvalue"]), one["decider"]
-        yield one["title"], ends, (None, None) if decider else test
+        shown = (None, None) if decider else test
+        yield one["title"], ends, shown, one["sentence"]
         if decider:
             ends = [decider[name] for name in ("value", "lower", "upper")]
-            yield decider["pair"], ends, test
+            yield decider["pair"], ends, test, "The groups that decide the test."
 
 
 def check_page(report):
     """Compare every number of the tables with the summary, in order."""
     tables, (attribute,) = Tables(report.to_html()), report.summary["attributes"]
     results = attribute["results"]
-    measures = tables.of("measures", 4)
+    measures = tables.of("measures", 5)
     parts = [
         [one for one in result["measures"] if one["answers"] == answers]
         for result in results
@@ -99,8 +100,7 @@ def check_page(report):
     ]
     for rows, part in zip(measures, filter(None, parts), strict=True):
         expected = [*rows_of(part)]
-        words = iter(one["sentence"] for one in part)
-        for cells, (title, ends, test) in zip(rows, expected, strict=True):
+        for cells, (title, ends, test, words) in zip(rows, expected, strict=True):
             assert cells[0] == title
             found = numbers(cells[1])
             assert found == pytest.approx(rounded(ends)[: len(found)], abs=1e-9)
@@ -110,9 +110,7 @@ def check_page(report):
             assert numbers(cells[3]) == pytest.approx(
                 [p for p in test[1:] if p is not None], abs=0.5 / 10**digits
             )
-            if len(cells) == 5:
-                assert cells[4].startswith(next(words))
-        assert next(words, None) is None
+            assert cells[4].startswith(words)
     of_groups = tables.of("groups", 4)
     for rows, result in zip(of_groups, results, strict=True):
         for row, group in zip(rows, result["groups"], strict=True):
@@ -134,7 +132,7 @@ def check_markdown(report):
         start = lines.index(f"## unit, {result['model']}") + 4
         measures = sorted(result["measures"], key=lambda one: not one["answers"])
         rows = [*rows_of(measures)]
-        for line, (title, ends, test) in zip(lines[start:], rows, strict=False):
+        for line, (title, ends, test, _) in zip(lines[start:], rows, strict=False):
             cells = line.split(" | ")
             assert title in cells[0]
             found = [x for cell in cells[1:] for x in numbers(cell)]

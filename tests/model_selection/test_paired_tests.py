@@ -179,7 +179,6 @@ CHANGES = {
 
 
 @pytest.mark.slow
-@pytest.mark.promise("Intervals of what changed between two models keep their level")
 @pytest.mark.parametrize("case", CHANGES)
 def test_intervals_of_changes_of_rates_keep_their_level_and_are_narrower(case):
     sizes, before, after = CHANGES[case]

@@ -31,7 +31,6 @@ from skfair._utils._validation import (
     check_choice,
     check_integer,
     check_length,
-    check_weights,
     count_rows,
 )
 from skfair._utils._warnings import warn_if_reordered, warn_user
@@ -1101,31 +1100,13 @@ def refuse_weightless(
         )
 
 
-def drop_weightless(
-    values: NDArray[Any],
-    groups: Groups,
-    sample_weight: ArrayLike | None,
-    mask: NDArray[np.bool_] | None = None,
-) -> tuple[NDArray[Any], Codes, Any, Integers]:
-    """Leave out the rows without a group, of weight zero, and outside of a mask.
-
-    Each group needs a positive weight, inside of the mask or not. Returns values, codes
-    and weights of the other rows, and their number in each group.
-    """
-    weights = check_weights(sample_weight, len(values))
-    codes, counts = groups.codes, count_codes(groups.codes, len(groups.labels))
-    inside = None if counts.sum() == len(codes) else codes >= 0
-    if weights is not None and not weights.all():
-        inside = (codes >= 0) & (weights > 0)
-    if inside is None and mask is None:
-        return values, codes, weights, counts
-    n_kept = counts if inside is None else count_codes(codes[inside], len(counts))
-    refuse_weightless(groups.labels, counts, n_kept)
-    if mask is not None:
-        inside = mask & (codes >= 0 if inside is None else inside)
-        n_kept = count_codes(codes[inside], len(counts))
-    weights = None if weights is None else weights[inside]
-    return values[inside], codes[inside], weights, n_kept
+def check_groups_have_weight(groups: Groups, weights: NDArray[Any] | None) -> None:
+    """Raise where a group has rows, but none of a positive weight."""
+    if weights is None or weights.all():
+        return
+    codes, n_groups = groups.codes, len(groups.labels)
+    n_positive = count_codes(codes[weights > 0], n_groups)
+    refuse_weightless(groups.labels, count_codes(codes, n_groups), n_positive)
 
 
 def n_columns_of(labels: Sequence[Any]) -> int:

@@ -46,7 +46,7 @@ class Repair(Protocol):
         """Learn from held-out rows."""
 
     def __call__(self, scores: Floats, groups: Codes) -> ArrayLike:
-        """Repair scores of rows whose groups are positions in the labels."""
+        """Repair scores; groups are positions in the labels of the rows of `fit`."""
 
 
 class RepairedClassifier(
@@ -230,20 +230,20 @@ class RepairedClassifier(
         X = as_table(X)
         validate_data(self, X, y, skip_check_array=True)
         columns = X, y, sensitive_features, None, sample_weight
-        given = begin_fit(self, *columns, without_groups="nothing is repaired")
-        rows, target = given.rows, given.target
-        self.classes_, self.groups_ = given.classes, rows.labels
-        self._dropped = given.dropped
+        inputs = begin_fit(self, *columns, without_groups="nothing is repaired")
+        rows, target = inputs.rows, inputs.target
+        self.classes_, self.groups_ = inputs.classes, rows.labels
+        self._dropped = inputs.dropped
         routed = route_fit_params(self, sensitive_features, fit_params, rows.weight)
         params = routed.estimator.fit
         self.repair_, self.comparison_ = None, None
         tasks = Tasks(self)
         with tip_to_drop(self, X):
             if rows.labels:
-                held_out = _score_held_out(self, given, routed, tasks)
+                held_out = _score_held_out(self, inputs, routed, tasks)
                 self.repair_ = clone(self.repair, safe=False).fit(held_out)
                 self.comparison_ = _compare_folds(self, held_out)
-            self.estimator_ = fit_all(self.estimator, given.X, target, params)
+            self.estimator_ = fit_all(self.estimator, inputs.X, target, params)
         self.threshold_ = threshold_of([self.estimator_])
         tasks.end()
         return self
@@ -275,11 +275,11 @@ class RepairedClassifier(
             If no groups are given, on wrong lengths, and on groups that were absent in
             `fit`.
         """
-        features, labels = begin_predict(self, X), self.classes_.tolist()
-        scores = label_probabilities(self.estimator_, features, labels)[:, 1]
+        features, classes = begin_predict(self, X), self.classes_.tolist()
+        scores = label_probabilities(self.estimator_, features, classes)[:, 1]
         if self.repair_ is not None:
-            given = groups_to_predict(self, X, sensitive_features)
-            groups = resolve_groups(given, n_samples=len(scores))
+            labels = groups_to_predict(self, X, sensitive_features)
+            groups = resolve_groups(labels, n_samples=len(scores))
             groups = encode_groups(groups, labels=self.groups_)
             scores = _repair(self.repair_, scores, groups)
         return np.column_stack([1 - scores, scores])
@@ -310,15 +310,15 @@ class RepairedClassifier(
 
 
 def _score_held_out(
-    model: RepairedClassifier, given: Given, routed: Any, tasks: Tasks
+    model: RepairedClassifier, inputs: Given, routed: Any, tasks: Tasks
 ) -> Rows:
-    """Return the rows held out that have a group and a weight, with score and fold."""
+    """Score the rows held out that have a group and a weight, by models of folds."""
     splits = list[Split]()
     if not isinstance(model.estimator, FrozenEstimator):
-        columns = given.X, given.target, given.rows.groups.codes
+        columns = inputs.X, inputs.target, inputs.rows.groups.codes
         splits = make_splits(model, *columns, routed.splitter.split)
     tasks.begin(len(splits))
-    models, held_out = predict_targets(model, given, splits, routed, tasks)
+    models, held_out = predict_targets(model, inputs, splits, routed, tasks)
     held_out = replace(held_out, y_pred=held_out.y_pred[:, 1]).grouped()
     if len(models) == 1:
         y, codes = held_out.y_true, held_out.groups.codes
@@ -330,12 +330,12 @@ def _compare_folds(model: RepairedClassifier, rows: Rows) -> Comparison:
     """Compare the repair of each fold with no repair, and warn of no gain."""
     repaired = np.array(rows.y_pred)
     for fold in np.unique(rows.fold):
-        own = rows.fold == fold
-        repair = clone(model.repair, safe=False).fit(rows[~own])
-        repaired[own] = _repair(repair, rows.y_pred[own], rows.groups[own])
-    found = compare_classifiers(rows, rows.y_pred, repaired, cross_fitted=True)
-    warn_of_comparison(model, found, _REMEDY)
-    return found
+        in_fold = rows.fold == fold
+        repair = clone(model.repair, safe=False).fit(rows[~in_fold])
+        repaired[in_fold] = _repair(repair, rows.y_pred[in_fold], rows.groups[in_fold])
+    comparison = compare_classifiers(rows, rows.y_pred, repaired, cross_fitted=True)
+    warn_of_comparison(model, comparison, _REMEDY)
+    return comparison
 
 
 def _repair(repair: Repair, scores: Floats, groups: Groups) -> Floats:

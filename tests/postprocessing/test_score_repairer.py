@@ -13,11 +13,8 @@ from skfair.exceptions import MitigationWarning
 from skfair.groups import encode_groups
 from skfair.metrics import madd, mcdp
 from skfair.postprocessing import ScoreRepairer
-from skfair.postprocessing._score_repairer import (
-    clipped,
-    lowest_of_band,
-    spread_in_bins,
-)
+from skfair.postprocessing._group_cdfs import clip_to_band, lowest_of_band
+from skfair.postprocessing._score_repairer import spread_in_bins
 from skfair.statistics import CountTable
 from skfair.statistics._distributions import Distributions
 
@@ -356,7 +353,7 @@ def test_band_keeps_order_and_mean(n_groups, n_knots, max_mcdp, random):
     shares = generator.dirichlet(np.ones(n_groups))
     lowest = lowest_of_band(heights, shares, max_mcdp)
 
-    targets = clipped(lowest, max_mcdp, heights)
+    targets = clip_to_band(lowest, max_mcdp, heights)
     assert np.ptp(targets, axis=0).max() <= max_mcdp + 1e-12
     assert np.diff(targets, axis=1).min() >= -1e-8
     assert_allclose(shares @ targets, shares @ heights, atol=1e-8)

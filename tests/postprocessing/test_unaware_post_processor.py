@@ -32,8 +32,8 @@ from skfair.postprocessing._score_map import (
     ScoreMap,
     choose_strength,
     fit_maps,
-    held_out_scores,
-    path_table,
+    iterate_held_out_scores,
+    measure_strengths,
 )
 
 
@@ -218,7 +218,7 @@ def test_weights_count_rows_in_any_order(performance):
     for given in (weighted, (rows[twice], q[twice])):
         whole, others = fit_maps(*given, performance)
         factors.append(whole.factors)
-        tables.append(path_table(others, *given, whole.strengths, performance))
+        tables.append(measure_strengths(others, *given, whole.strengths, performance))
     assert factors[0][-1].any()
     assert_array_equal(*factors)
     for name in (f"mean_test_{performance}", "mean_test_neg_mcdp"):
@@ -263,7 +263,7 @@ def test_degenerate_rows(change):
     found, others = fit_maps(rows, q, "average_precision")
     for strength in found.strengths:
         assert np.isfinite(found(rows.y_pred, q, strength)).all()
-    assert len(path_table(others, rows, q, [0.5], "average_precision")) == 1
+    assert len(measure_strengths(others, rows, q, [0.5], "average_precision")) == 1
 
 
 # --- the path and the choice
@@ -274,16 +274,16 @@ def test_path_is_measured_on_held_out_rows():
     rows, q = make_rows(500)
     rows = replace(rows, y_pred=rows.y_pred.round(2))  # some are equal
     whole, maps = fit_maps(rows, q, "average_precision")
-    table = path_table(maps, rows, q, whole.strengths, "average_precision")
+    table = measure_strengths(maps, rows, q, whole.strengths, "average_precision")
     for row, strength in enumerate(table["strength"]):
-        (scores,) = held_out_scores(maps, rows, q, [strength])
+        (scores,) = iterate_held_out_scores(maps, rows, q, [strength])
         assert_allclose(-table["mean_test_neg_mcdp"][row], gap_of(rows, scores))
         precision = average_precision_score(rows.y_true, scores)
         assert_allclose(table["mean_test_average_precision"][row], precision)
         part = rows.fold == 3
         gap = gap_of(rows[part], scores[part])
         assert_allclose(-table["split3_test_neg_mcdp"][row], gap)
-    (scores,) = held_out_scores(maps, rows, q, [0.0])
+    (scores,) = iterate_held_out_scores(maps, rows, q, [0.0])
     assert_allclose(scores, rows.y_pred)
     folds = table.filter(regex=r"split\d_test_neg_mcdp")
     assert folds.shape == (len(table), 5)

@@ -157,7 +157,8 @@ class Comparison(Result):
         """Return the table as it is printed, with the error beside the difference."""
         table = self.to_frame()
         both = zip(table["difference"], table.pop("standard_error"), strict=True)
-        table["difference"] = [" ± ".join(rounded([*pair])) for pair in both]
+        known = (pair[:1] if math.isnan(pair[1]) else pair for pair in both)
+        table["difference"] = [" ± ".join(rounded([*pair])) for pair in known]
         return table
 
     def describe(self) -> str:
@@ -167,7 +168,8 @@ class Comparison(Result):
             title = _IN_WORDS.get(name, name.replace("_", " "))
             before, error = self.baseline[name], self.standard_error[name]
             numbers = f"{value:.3g}, the baseline's {before:.3g}"
-            texts.append(f"{title} is {numbers} (error of the difference {error:.2g})")
+            noise = "unknown" if math.isnan(error) else f"{error:.2g}"
+            texts.append(f"{title} is {numbers} (error of the difference {noise})")
         return "; ".join(reversed(texts))
 
 

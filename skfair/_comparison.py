@@ -158,7 +158,9 @@ class Comparison(Result):
         """Return the table as it is printed, with the error beside the difference."""
         table = self.to_frame()
         pairs = zip(table["difference"], table.pop("standard_error"), strict=True)
-        table["difference"] = [" ± ".join(rounded([*pair])) for pair in pairs]
+        # An error that is nan is left out.
+        numbers = (pair[:1] if math.isnan(pair[1]) else pair for pair in pairs)
+        table["difference"] = [" ± ".join(rounded([*row])) for row in numbers]
         return table
 
     def describe(self) -> str:
@@ -168,7 +170,8 @@ class Comparison(Result):
             title = _IN_WORDS.get(name, name.replace("_", " "))
             before, error = self.baseline[name], self.standard_error[name]
             numbers = f"{value:.3g}, the baseline's {before:.3g}"
-            texts.append(f"{title} is {numbers} (error of the difference {error:.2g})")
+            noise = "unknown" if math.isnan(error) else f"{error:.2g}"
+            texts.append(f"{title} is {numbers} (error of the difference {noise})")
         return "; ".join(reversed(texts))
 
 

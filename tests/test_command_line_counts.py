@@ -188,3 +188,12 @@ def test_messy_files_have_a_page_at_the_second_command(audit, name, typed):
     assert code == 2
     assert audit(tried)[0] == 0
     assert Path("report.html").exists()
+
+
+def test_a_table_of_counts_is_recognised_without_decisions(audit):
+    Path("wide.csv").write_text(WIDE)
+    code, _, tried, said = audit("wide.csv --sensitive group --out out.json")
+    assert code == 2
+    assert "--count applicants --selected selected reads it so" in said
+    assert tried[-4:] == ["--count", "applicants", "--selected", "selected"]
+    assert audit([*tried, "--permutations", "59"])[0] == 0

@@ -30,6 +30,7 @@ from skfair._cli._values import (
     check_people,
     check_scores,
     check_weights,
+    names_of_outcomes,
     odd_values,
     read_labels,
     repeated,
@@ -40,7 +41,12 @@ from skfair.groups import encode_groups
 from skfair.report import FairnessReport
 from skfair.report._options import Options
 from skfair.report._page import require_report_extra
-from skfair.report._summary import tell_left_out, tell_notes, tell_threshold
+from skfair.report._summary import (
+    tell_left_out,
+    tell_notes,
+    tell_threshold,
+    tell_true_labels,
+)
 
 _ABOUT = """\
 Compare decisions or scores between groups of people, and write a page about it.
@@ -248,6 +254,7 @@ def _report(args: argparse.Namespace, faults: Faults) -> FairnessReport:
     min_group_size = args.min_group_size
     notes = [] if args.cluster or args.count else [*repeated(rows, args.sensitive)]
     notes += [*odd_values(rows, [*groups, *labels], min_group_size)]
+    outcomes = names_of_outcomes(rows, args)
     positive = read_labels(rows, labels, faults)
     check_weights(rows, faults)
     notes += faults.notes
@@ -266,6 +273,8 @@ def _report(args: argparse.Namespace, faults: Faults) -> FairnessReport:
         report = make(args, rows.frame, settings)
     if notes:
         report.summary = tell_notes(report.summary, notes)
+    if outcomes is not None and len(report.summary["classes"]) == 2:
+        report.summary = tell_true_labels(report.summary, outcomes)
     if args.scale == "rank" and args.threshold is not None and not args.y_pred:
         report.summary = tell_threshold(report.summary, args.threshold)
     if n_without:

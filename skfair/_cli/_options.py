@@ -70,7 +70,7 @@ _TABLE: dict[str, dict[str, tuple[str, dict[str, Any]]]] = {
     "what the values mean": {
         "--pos-label": (
             "positive label, all others are negative (default: 1, or true); given "
-            "twice where decisions and outcomes have other names",
+            "again for each other spelling, or name in another column",
             {**_REPEATED, "metavar": "LABEL"},
         ),
         "--scale": (

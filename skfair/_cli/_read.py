@@ -327,7 +327,7 @@ def _names_to_read(
             faults.add(f"{text}.")
     kinds = column_kinds(args)
     if not {*kinds} <= {*names}:
-        faults.stop(_list_columns(path, names))
+        faults.stop(list_columns(path, names))
     others = [name for name in names if name not in kinds and names.count(name) == 1]
     if len(names) > _FEW_COLUMNS:
         others = [*filter(PEOPLE.search, others)]
@@ -345,12 +345,15 @@ def _ask_for_columns(
     if not args.sensitive:
         faults.add("--sensitive must name the columns of groups.")
         wanted["sensitive"] = ["COLUMN"]
+    may_count = len(names) <= _FEW_COLUMNS and _size(path) <= _LARGE
+    if wanted and {*column_kinds(args)} <= {*names} and args.sensitive and may_count:
+        return  # the rows may tell that a column counts the selected people
     if wanted:
         faults.mend(**wanted)
-        faults.stop(_list_columns(path, names))
+        faults.stop(list_columns(path, names))
 
 
-def _list_columns(path: Path, names: Sequence[str]) -> str:
+def list_columns(path: Path, names: Sequence[str]) -> str:
     """List the columns of a table in an error message, if it is a CSV file."""
     few = "The first line must hold the names of the columns." * (len(names) < 3)
     columns = listed([repr(name[:100]) for name in names], _MAX_NAMES)

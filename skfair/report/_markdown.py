@@ -10,6 +10,7 @@ from typing import Any
 
 from skfair._utils._text import counted, interval, plain, whole
 from skfair.report._metrics import MEASURES, amount, amounts
+from skfair.report._sentences import say
 from skfair.report._words import RATES, methods
 
 Summary = dict[str, Any]
@@ -69,13 +70,13 @@ OF_STRATA = {
     "value": "Largest within",
     "stratum": "In",
     "mean": "Mean within",
-    "interval": "Interval",
+    "interval": "Interval of the largest",
     "null_mean": "By chance",
     "pvalue": "p-value",
     "tested": "Decided by",
 }
 OF_METRICS = {"title": "Metric", "value": "Value", "interval": "Interval"}
-OF_TESTS = {"null_mean": "By chance", "pvalue": "p-value", "tested": "Decided by"}
+OF_TESTS = {"null_mean": "By chance", "pvalue": "p-value"}
 
 
 def record_of(date: str | datetime.date | None, source: str | None) -> dict[str, str]:
@@ -100,13 +101,13 @@ def sections(summary: Summary) -> Iterator[Section]:
     for attribute in summary["attributes"]:
         for result in attribute["results"]:
             title = plain(f"{attribute['name']}, {result['model']}")
-            measures = sorted(result["measures"], key=lambda one: not one["answers"])
+            measures = [one for one in result["measures"] if one["shown"]]
+            measures.sort(key=lambda one: not one["answers"])
             tested = any(one["pvalue"] is not None for one in measures)
-            tests = OF_TESTS if tested else {}
-            if not any(measure["tested"] for measure in measures):
-                tests = {k: heading for k, heading in tests.items() if k != "tested"}
+            headings = OF_METRICS | (OF_TESTS if tested else {})
+            rows = [row for one in measures for row in _rows_of(one)]
             words = [f"{one['title']}: {one['sentence']}" for one in measures]
-            lines = [*_metrics(measures, OF_METRICS | tests), "", "In words:", ""]
+            lines = [*_metrics(rows, headings), "", "In words:", ""]
             yield 2, title, [*lines, *_bullets(map(plain, words))]
             if result["groups"]:
                 rows = [
@@ -114,7 +115,10 @@ def sections(summary: Summary) -> Iterator[Section]:
                     | {name: _differs(row.get(name)) for name in _TESTED}
                     for row in result["groups"]
                 ]
-                yield 3, f"Groups: {title}", _table_of_groups(rows, OF_GROUPS)
+                lines = _table_of_groups(rows, OF_GROUPS)
+                if attribute["comparison"] == "pooled" and "selection_rate" in rows[0]:
+                    lines = [plain(say("order of groups")), "", *lines]
+                yield 3, f"Groups: {title}", lines
             if result.get("pooled"):
                 rows = [
                     {**row, "interval": _ends(row, "pooled_")}
@@ -129,7 +133,8 @@ def sections(summary: Summary) -> Iterator[Section]:
                 yield 3, f"{RATIOS[table['kind']]}: {title}", lines
             if result.get("strata"):
                 lines = [plain(result["strata"]["sentence"]), ""]
-                lines += _metrics(result["strata"]["rows"], OF_STRATA)
+                rows = [row for row in result["strata"]["rows"] if row["shown"]]
+                lines += _metrics(rows, OF_STRATA)
                 yield 3, f"Within strata: {title}", lines
     for heading, texts in {
         "Read with care": summary["cautions"],
@@ -209,6 +214,16 @@ def _differs(found: bool | None) -> str | None:
     if found is None:
         return None
     return "yes" if found else "no evidence"
+
+
+def _rows_of(measure: Summary) -> Iterator[Summary]:
+    """Return the row of a metric, and that of the pair that decides its test."""
+    decider = measure["decider"]
+    if decider is None:
+        yield measure
+        return
+    yield {**measure, "null_mean": None, "pvalue": None}
+    yield {**measure, **decider, "title": f"{measure['title']}: {decider['pair']}"}
 
 
 def _metrics(rows: list[Summary], headings: Mapping[str, str]) -> list[str]:

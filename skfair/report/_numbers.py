@@ -76,10 +76,10 @@ OF_TESTS = ("null_mean", "pvalue", "pair")
 #: Interval, certificate and test of a metric without any. Of a metric that compares
 #: pairs of groups, `null_mean` is that of the gap that decides the test: the first of
 #: `pairs`, which has all gaps beyond chance. `without_test` is the share of
-#: permutations in which the metric is undefined.
+#: permutations in which the metric is undefined; `furthest` is the pair with its value.
 NOTHING: NamedNumbers = {
     **dict.fromkeys(("lower", "upper", "certified")),
-    **dict.fromkeys(("null_mean", "pvalue", "without_test")),
+    **dict.fromkeys(("null_mean", "pvalue", "without_test", "furthest")),
     "pairs": [],
 }
 #: The time left is estimated after so many seconds.
@@ -265,33 +265,80 @@ def has_pair_intervals(sample: ReportSample, key: str) -> bool:
     """
     measure = MEASURES[key]
     ranked = sample.audit.options.scale == "rank" and key == "abcc"
-    of_pairs = sample.comparison == "pairwise" and measure.compares_pairs
-    return of_pairs and measure.bounded and measure.rank is not None and not ranked
+    return (
+        measure.compares_pairs
+        and measure.bounded
+        and measure.rank is not None
+        and not ranked
+    )
 
 
 def compare_pair(
-    sample: ReportSample, key: str, pair: Sequence[int], classes: Sequence[int] | None
+    sample: ReportSample,
+    key: str,
+    pair: Sequence[int | None],
+    classes: Sequence[int] | None,
 ) -> tuple[Located, tuple[float, float]]:
     """Locate the gap of one pair of groups, and of one true label for error rates.
 
-    The interval holds for all pairs, and all true labels, at once.
+    The second of the pair may be None, for everyone. The interval holds for all pairs,
+    and all true labels, at once.
     """
     n_groups = len(sample.groups.labels)
-    two = replace(
-        sample, groups=keep_labels(sample.groups, [i in pair for i in range(n_groups)])
-    )
-    n_intervals = comb(n_groups, 2)
+    n_intervals = n_groups if None in pair else comb(n_groups, 2)
+    part = sample
     if classes is not None:
         n_intervals *= len(sample.audit.classes)
-        two = two.take(np.flatnonzero(sample.audit.y_true == classes[0]))
-    tail = (1 - sample.audit.options.confidence_level) / 2 / n_intervals
-    ((_, compared),) = compare_metrics(two, [key], sample)
+        part = sample.take(np.flatnonzero(sample.audit.y_true == classes[0]))
+    places = [g if g is None else _place_of(part, sample, g) for g in pair]
+    two = _two_groups(part, places)
+    ((_, compared),) = compare_metrics(two, [key])
     found = MEASURES[key].located(two)
-    ends = lower_bound(compared, tail), upper_bound(compared, tail)
+    if pair[1] is None:
+        found, compared = _beside_everyone(two, found, compared)
     first, second = found.pair
-    assert second is not None
-    found = found._replace(pair=(sorted(pair)[first], sorted(pair)[second]))
+    ours, theirs = pair[first], None if second is None else pair[second]
+    assert ours is not None
+    found = found._replace(pair=(ours, theirs))
+    tail = (1 - sample.audit.options.confidence_level) / 2 / n_intervals
+    ends = lower_bound(compared, tail), upper_bound(compared, tail)
     return found, (min(ends[0], found.value), max(ends[1], found.value))
+
+
+def _place_of(part: ReportSample, sample: ReportSample, group: int) -> int:
+    """Return the position of a group of a sample in a part of it."""
+    return part.groups.labels.index(sample.groups.labels[group])
+
+
+def _two_groups(sample: ReportSample, pair: Sequence[int | None]) -> ReportSample:
+    """Return the rows of two groups, or of a group and of all others."""
+    first, second = pair
+    codes = sample.groups.codes
+    others = codes >= 0 if second is None else codes == second
+    two = np.where(codes == first, 0, np.where(others, 1, -1))
+    groups = replace(sample.groups, codes=two, labels=(0, 1), names=())
+    return replace(sample, groups=groups)
+
+
+def _beside_everyone(
+    two: ReportSample, found: Located, compared: Comparisons
+) -> tuple[Located, Comparisons]:
+    """Compare a group with everyone, from its comparison with all others.
+
+    Everyone is a mixture of both, so that gaps are smaller by the share of the others.
+    """
+    codes, weights = two.groups.codes, two.audit.entry_weights
+    totals = np.bincount(codes[codes >= 0], weights[codes >= 0], 2)
+    share = float(totals[1] / totals.sum())
+    step = 1 if found.pair == (0, 1) else -1
+    (ours, theirs), (n, others) = found.figures[::step], found.sizes[::step]
+    beside = found._replace(
+        value=share * found.value,
+        pair=(0, None),
+        figures=(ours, (1 - share) * ours + share * theirs),
+        sizes=(n, n + others),
+    )
+    return beside, compared.scale_to_unit(share)
 
 
 def uncertainties(
@@ -324,7 +371,8 @@ def _uncertainty(
         asked = [key for key in of_question if key in tested]
         tests = permute(sample, asked, rows, [counted], done)
         for key, test in tests.items():
-            results[key] |= _test_of(test, sample)
+            furthest = _pair_with_value(test, sample, located[key])
+            results[key] |= _test_of(test, sample) | {"furthest": furthest}
         for key in of_question:
             if not MEASURES[key].bounded:
                 resampled[key] = _sample_of(sample, key, rows, [counted])
@@ -414,30 +462,47 @@ def _pairs_beyond_chance(
 
     Of two classes, either predicted one has the same gaps.
     """
-    classes, pairs = sample.audit.classes, dict[Any, dict[str, Any]]()
-
+    pairs = dict[Any, dict[str, Any]]()
     for row in test.pairs.to_dict("records"):
         if pairs and row["pvalue"] > LEVEL * (1 + 1e-9):
             break
-        cell = None
-        if "label" in row:
-            true, predicted = (classes.index(row[x]) for x in ("label", "prediction"))
-            cell = [true, 1 if sample.audit.binary else predicted]
-        names = [
-            None if row[name] is None else label_text(row[name])
-            for name in ("group", "other")
-        ]
-        pairs.setdefault(
-            (*names, str(cell), row.get("stratum")),
-            {
-                "pair": names,
-                "classes": cell,
-                "gap": float(row["gap"]),
-                "null_mean": nan_to_none(row["by_chance"]),
-                "pvalue": float(row["pvalue"]),
-            },
-        )
+        pair = _pair_of(row, sample)
+        names = *pair["pair"], str(pair["classes"]), row.get("stratum")
+        pairs.setdefault(names, pair)
     return [*pairs.values()]
+
+
+def _pair_of(row: Mapping[str, Any], sample: ReportSample) -> dict[str, Any]:
+    """Return a row of the table of pairs of a test, with labels as text."""
+    classes, cell = sample.audit.classes, None
+    if "label" in row:
+        true, predicted = (classes.index(row[x]) for x in ("label", "prediction"))
+        cell = [true, 1 if sample.audit.binary else predicted]
+    names = [
+        None if row[name] is None else label_text(row[name])
+        for name in ("group", "other")
+    ]
+    return {
+        "pair": names,
+        "classes": cell,
+        "gap": float(row["gap"]),
+        "null_mean": nan_to_none(row["by_chance"]),
+        "pvalue": float(row["pvalue"]),
+    }
+
+
+def _pair_with_value(
+    test: PermutationTestResult, sample: ReportSample, located: Located
+) -> dict[str, Any] | None:
+    """Return the pair of groups, and of classes, that has the value of a metric."""
+    labels = [label_text(label) for label in sample.groups.labels]
+    pair = {None if i is None else labels[i] for i in located.pair}
+    for row in test.pairs.to_dict("records"):
+        found = _pair_of(row, sample)
+        cells = None, list(located.cell or ())
+        if {*found["pair"]} == pair and found["classes"] in cells:
+            return found
+    return None
 
 
 def _resample(

@@ -83,7 +83,9 @@ def render(summary: Summary, record: Mapping[str, Any]) -> str:
     from markupsafe import Markup
 
     settings = summary["settings"]
-    metrics = [metric for key, metric in MEASURES.items() if key in settings["calls"]]
+    results = [result for named in summary["attributes"] for result in named["results"]]
+    shown = {m["key"] for result in results for m in result["measures"] if m["shown"]}
+    metrics = [metric for key, metric in MEASURES.items() if key in shown]
     folder = importlib.resources.files("skfair.report") / "templates"
     page = (
         _environment()

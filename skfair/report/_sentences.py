@@ -41,6 +41,12 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "{what} differ by {names}; chance alone does not explain it.",
         "Predictions differ by sex and race; chance alone does not explain it.",
     ),
+    "significant of missing": (
+        "{what} of people whose {name} is missing differ from those of others; chance "
+        "alone does not explain it. No difference of known groups is significant.",
+        "Errors of people whose race is missing differ from those of others; chance "
+        "alone does not explain it. No difference of known groups is significant.",
+    ),
     "weak evidence": (
         "There are signs that {what} differ by {names}, but the evidence is weak.",
         "There are signs that errors differ by race, but the evidence is weak.",
@@ -199,12 +205,12 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "of all groups to agree",
     ),
     "calibration_gap": (
-        "Among people with scores up to {score}, outcomes minus scores add up to "
-        "{ours} points in {first} and {theirs} points in {second}: {value} percentage "
-        "points apart, the most up to any score",
-        "Among people with scores up to 0.412, outcomes minus scores add up to -1.2 "
-        "points in “Black” and 3.6 points in “Other”: 4.8 percentage points apart, the "
-        "most up to any score",
+        "Of 100 people of {first}, those with scores up to {score} have {ours} "
+        "positive outcomes than their scores predict, of 100 of {second}, {theirs}: "
+        "{value} percentage points apart, the most up to any score",
+        "Of 100 people of “Black”, those with scores up to 0.412 have 1.2 fewer "
+        "positive outcomes than their scores predict, of 100 of “Other”, 3.6 more: 4.8 "
+        "percentage points apart, the most up to any score",
     ),
     "other": (
         "{title} of {first} and {second} is {value}",
@@ -232,10 +238,10 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "The mean score is 0.105 for “F” and 0.299 for “M” (95% interval 0.185 to "
         "0.203).",
     ),
-    "interval above 0": (
-        "{finding} ({level:g}% interval above 0, up to {high}).",
-        "The mean score is 0.105 for “F” and 0.109 for “M” (95% interval above 0, up "
-        "to 0.009).",
+    "interval without 0": (
+        "{finding} ({level:g}% interval {low} to {high}; the test excludes 0).",
+        "The mean score is 0.105 for “F” and 0.109 for “M” (95% interval 0.000 to "
+        "0.009; the test excludes 0).",
     ),
     "pair differs": (
         "The difference between {pair} is statistically significant.",
@@ -268,11 +274,23 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "Of {of} groups, none is found to differ in error rate from all other rows.",
         "Of 150 groups, none is found to differ in error rate from all other rows.",
     ),
-    "further apart": (
-        "{pair} are further apart{cell}, by {gap}, but chance alone gives them larger "
-        "gaps.",
-        "“Asian” and “Black” are further apart, by 16.0 points, but chance alone gives "
-        "them larger gaps.",
+    "further apart, too": (
+        "{pair} are further apart{cell}, by {gap}, which is significant, too, but "
+        "stands out less beside what chance gives them{by_chance}.",
+        "“Asian” and “Black” are further apart, by 16.0 points, which is significant, "
+        "too, but stands out less beside what chance gives them (3.6 points on "
+        "average).",
+    ),
+    "further apart, less clear": (
+        "{pair} are further apart{cell}, by {gap}, but stand out less beside what "
+        "chance gives them{by_chance}.",
+        "“Asian” and “Black” are further apart, by 16.0 points, but stand out less "
+        "beside what chance gives them (3.6 points on average).",
+    ),
+    "further apart by chance": (
+        "{pair} are further apart{cell}, by {gap}, but this may be chance{by_chance}.",
+        "“Asian” and “Black” are further apart, by 16.0 points, but this may be chance "
+        "(9.6 points on average).",
     ),
     "signs": (
         "Signs of a difference: {signs}.",
@@ -313,17 +331,13 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "groups differ in error rate",
         "groups differ in error rate",
     ),
-    "missing differs most": (
-        "{pair} differ by {gap}. The largest difference is that of people whose group "
-        "is missing, below.",
-        "“F” and “M” differ by 3.1 points. The largest difference is that of people "
-        "whose group is missing, below.",
+    "no known group differs": (
+        "No difference of known groups is significant.",
+        "No difference of known groups is significant.",
     ),
-    "missing differs alone": (
-        "No two known groups differ significantly. The largest difference is that of "
-        "people whose group is missing, below.",
-        "No two known groups differ significantly. The largest difference is that of "
-        "people whose group is missing, below.",
+    "missing differs most": (
+        "People whose {name} is missing {verb} most.",
+        "People whose race is missing stand out most.",
     ),
     "all tests": (
         "All {n} tests have p at most {level}; by chance alone about {by_chance} "
@@ -355,9 +369,28 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "be chance (95% interval -1.4 to 1.0).",
     ),
     "change unpaired": (
-        "{what} by {name} was {before} and is {after}; the change has no interval.",
-        "The difference of decisions by race was 3.1 and is 2.9 points; the change has "
-        "no interval.",
+        "{what} by {name} was {before} and is {after}.",
+        "The difference of decisions by race was 3.1 and is 2.9 points.",
+    ),
+    "performance unpaired": (
+        "{what} was {before} and is {after}.",
+        "Accuracy was 0.875 and is 0.850.",
+    ),
+    "changes of people": (
+        "Changes have no intervals here: these are not computed where people have "
+        "several rows.",
+        "Changes have no intervals here: these are not computed where people have "
+        "several rows.",
+    ),
+    "changes of counts": (
+        "Changes have no intervals here: these compare models row by row, and rows "
+        "were counted for each model alone.",
+        "Changes have no intervals here: these compare models row by row, and rows "
+        "were counted for each model alone.",
+    ),
+    "changes without": (
+        "Changes of {names} have no intervals.",
+        "Changes of “DCP” have no intervals.",
     ),
     "performance fell": (
         "{what} fell from {before} to {after}, by {change} ({level:g}% interval {low} "
@@ -520,11 +553,29 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "“By chance” is the mean of a metric when groups are assigned to {units} at "
         "random, {n} times, and the p-value the share of these values, and the one "
         "found, that are at least as large; of several pairs it is that of the pair "
-        "that decides.",
+        "that decides, which stands out most beside what chance gives each pair. It "
+        "has a row of its own where the value is that of another pair.",
         "“By chance” is the mean of a metric when groups are assigned to rows at "
         "random, 199 times, and the p-value the share of these values, and the one "
         "found, that are at least as large; of several pairs it is that of the pair "
-        "that decides.",
+        "that decides, which stands out most beside what chance gives each pair. It "
+        "has a row of its own where the value is that of another pair.",
+    ),
+    "small p-values": (
+        "A small p-value means that there is a difference, not that it is large or "
+        "unjust. An interval, which holds for all pairs at once, may reach 0 beside "
+        "it.",
+        "A small p-value means that there is a difference, not that it is large or "
+        "unjust. An interval, which holds for all pairs at once, may reach 0 beside "
+        "it.",
+    ),
+    "resampled": (
+        "Intervals of {names} are basic bootstrap intervals of {n} resamples, which "
+        "are approximate; where they lie below the value, their upper end is the "
+        "value.",
+        "Intervals of “DCP” and “Calibration gap” are basic bootstrap intervals of 500 "
+        "resamples, which are approximate; where they lie below the value, their upper "
+        "end is the value.",
     ),
     "differs from the rest": (
         "“Differs from the rest” is an exact test of a rate of each group against that "
@@ -584,7 +635,11 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "The interval holds for any such metric, and is loose.",
         "The interval holds for any such metric, and is loose.",
     ),
-    # Tables of impact ratios, of pooled rates and of strata.
+    # Tables of groups, of impact ratios, of pooled rates and of strata.
+    "order of groups": (
+        "The groups furthest from the average group come first.",
+        "The groups furthest from the average group come first.",
+    ),
     "same rates": (
         "All groups have the same {what}, {rate}.",
         "All groups have the same selection rate, 40.0%.",

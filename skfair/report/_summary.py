@@ -17,7 +17,7 @@ import skfair
 from skfair._rows import Rows
 from skfair._utils._arrays import shares_of_sums
 from skfair._utils._text import label_text, nan_to_none, visible_text
-from skfair.groups import CROSS, n_columns_of, rows_by_code
+from skfair.groups import CROSS, keep_labels, n_columns_of, rows_by_code
 from skfair.metrics._cvar_fairness_report import tabulate_groups
 from skfair.metrics._impact_ratios import Attribute, are_selected, tabulate_ratios
 from skfair.metrics._inputs import Rate, outcomes_of_rate
@@ -50,7 +50,7 @@ from skfair.report._numbers import (
     uncertainties,
     values_within_strata,
 )
-from skfair.report._words import add_sentences
+from skfair.report._words import add_sentences, is_missing
 from skfair.statistics._distributions import mid_ranks
 
 Summary = dict[str, Any]
@@ -79,6 +79,7 @@ def summarize(audits: Sequence[Audit]) -> Summary:
         "title": audit.options.title,
         "n_rows": audit.n_rows,
         "classes": [label_text(label) for label in audit.classes],
+        "true_labels": [label_text(label) for label in audit.classes],
         "positive": _positive(audit),
         "labels_alike": audit.y_true is not None and _are_alike(audit.y_true),
         "models": [model for audit in audits for model in _models(audit)],
@@ -134,6 +135,23 @@ def tell_threshold(summary: Summary, threshold: float) -> Summary:
     told = {"threshold": threshold, "decided_by": f"score of at least {threshold:g}"}
     models = [model | told for model in summary["models"]]
     return tell_predicted({**summary, "models": models})
+
+
+def tell_true_labels(summary: Summary, names: Sequence[str]) -> Summary:
+    """Name the true labels, negative and positive, as outcomes are named in the data.
+
+    Decisions on them have names of their own.
+    """
+    names = [visible_text(name) for name in names]
+    renamed = dict(zip(summary["true_labels"], names, strict=True))
+    results = [result for named in summary["attributes"] for result in named["results"]]
+    for result in results:
+        cells = [cell for one in result["measures"] for cell in one["left_out"]]
+        for stratum in (result["strata"] or {"left_out": ()})["left_out"]:
+            cells += stratum["cells"]
+        for cell in cells:
+            cell["true_label"] = renamed[cell["true_label"]]
+    return add_sentences({**summary, "true_labels": names})
 
 
 def tell_predicted(summary: Summary) -> Summary:
@@ -266,6 +284,7 @@ def _summary_of_metric(
         "beside_first": None,
         "attained": _attained(sample, located) | {"n_tail": n_tail},
         "decided": _decided(sample, measure.key, located, drawn["pairs"]),
+        "known": _known(sample, measure.key, located, drawn["pairs"]),
         "left_out": _few_of_labels(sample) if of_odds else [],
     }
 
@@ -299,23 +318,60 @@ def _score_of_rank(sample: ReportSample, rank: float) -> float | None:
 def _decided(
     sample: ReportSample, key: str, located: Located, pairs: Sequence[Summary]
 ) -> Summary | None:
-    """Return value and interval of the pair that decides a test."""
+    """Return value and interval of the pair that decides a test, if it is another."""
     if not pairs or not has_pair_intervals(sample, key):
         return None
-    labels = [label_text(label) for label in sample.groups.labels]
-    pair = [labels.index(label) for label in pairs[0]["pair"]]
-    classes = pairs[0]["classes"]
+    pair, classes = _positions(sample, pairs[0]["pair"]), pairs[0]["classes"]
     if {*pair} == {*located.pair} and classes in (None, list(located.cell or ())):
         return None
-    found, (lower, upper) = compare_pair(sample, key, pair, classes)
-    if not math.isclose(found.value, pairs[0]["gap"], abs_tol=1e-9):
+    found = _compare(sample, key, pair, classes)
+    close = math.isclose(found["value"], pairs[0]["gap"], abs_tol=1e-9)
+    return found if close else None
+
+
+def _known(
+    sample: ReportSample, key: str, located: Located, pairs: Sequence[Summary]
+) -> Summary | None:
+    """Return value and interval of a pair of known groups, where others decide.
+
+    It is the first that differs significantly, or the largest if nothing is tested.
+    """
+    labels = [label_text(label) for label in sample.groups.labels]
+    known = [not is_missing(label) for label in labels]
+    if all(known) or not sample.comparable or not has_pair_intervals(sample, key):
         return None
-    ends = {"lower": lower, "upper": upper}
-    return {
-        "value": found.value,
-        **ends,
-        "attained": _attained(sample, found) | {"n_tail": 0},
-    }
+    if not pairs:
+        if sum(known) < 2:
+            return None
+        groups = keep_labels(sample.groups, known)
+        found = MEASURES[key].located(replace(sample, groups=groups))
+        positions = np.flatnonzero(known).tolist()
+        pair = [None if i is None else positions[i] for i in found.pair]
+        return _compare(sample, key, pair, found.cell and [*found.cell])
+    for one in pairs:
+        small = one["pvalue"] <= LEVEL * (1 + 1e-9)
+        if small and not any(map(is_missing, one["pair"])):
+            pair = _positions(sample, one["pair"])
+            return _compare(sample, key, pair, one["classes"])
+    return None
+
+
+def _positions(sample: ReportSample, pair: Sequence[str | None]) -> list[int | None]:
+    """Return the positions of two labels; None stands for everyone."""
+    labels = [label_text(label) for label in sample.groups.labels]
+    return [None if label is None else labels.index(label) for label in pair]
+
+
+def _compare(
+    sample: ReportSample,
+    key: str,
+    pair: Sequence[int | None],
+    classes: Sequence[int] | None,
+) -> Summary:
+    """Return value and interval of one pair of groups, and where it has the value."""
+    found, (lower, upper) = compare_pair(sample, key, pair, classes)
+    attained = _attained(sample, found) | {"n_tail": 0}
+    return {"value": found.value, "lower": lower, "upper": upper, "attained": attained}
 
 
 def _few_of_labels(sample: ReportSample) -> list[Summary]:

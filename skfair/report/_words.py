@@ -29,6 +29,7 @@ from skfair.report._metrics import (
     EPSILON,
     MEASURES,
     RATIO,
+    Measure,
     amount,
     amounts,
     answer_to,
@@ -49,8 +50,9 @@ RATES = {
 }
 #: Rates of groups smaller than this are uncertain by ten points and more.
 _SMALL = 100
-#: No more pairs of groups are named in a sentence: those of five groups.
-_MOST_PAIRS = 10
+#: No more pairs of groups are named in a sentence: those of five groups. The verdict
+#: names fewer.
+_MOST_PAIRS, _FEW_PAIRS = 10, 5
 _CANNOT_SHOW = (
     "Whether a difference is justified. Groups may differ in what the decision is "
     "rightly based on, and equal numbers may be unjust.",
@@ -101,15 +103,14 @@ def _put_result(summary: Summary, attribute: Summary, result: Summary) -> None:
     answers = states(result, settings)
     keys = {measure["key"] for measure, _ in answers if measure is not None}
     found = {m["question"] for m, state in answers if m and state == "significant"}
+    repeated = {*_repeated(result, settings)}
     for measure in result["measures"]:
         measure["title"] = titles[measure["key"]]
         measure["answers"] = measure["key"] in keys | {"calibration_gap"}
         measure["note"] = " ".join(note(measure))
         measure["finding"] = describe(summary, attribute, measure)
-        measure["tested"] = ""
-        if (pair := _other_pair(attribute, measure)) is not None:
-            gap = amount(pair["gap"], measure["key"])
-            measure["tested"] = f"{_pair_text(pair)}: {gap}"
+        measure["shown"] = measure["key"] not in repeated
+        measure["decider"] = _decider(summary, attribute, measure)
         sentences = add_chance(
             summary, attribute, measure, measure["question"] in found
         )
@@ -125,6 +126,7 @@ def _put_result(summary: Summary, attribute: Summary, result: Summary) -> None:
     if (table := result["strata"]) is not None:
         for row in table["rows"]:
             row |= {"title": titles[row["key"]], "tested": ""}
+            row["shown"] = row["key"] not in repeated
             if (pair := row["pair"]) is not None:
                 gap = amount(pair["gap"], row["key"])
                 row["tested"] = f"{_pair_text(pair)} in {pair['stratum']}: {gap}"
@@ -132,6 +134,29 @@ def _put_result(summary: Summary, attribute: Summary, result: Summary) -> None:
             stratum["reason"] = reason_left_out(stratum, attribute["min_group_size"])
         title = titles["equalized_odds_difference"]
         table["sentence"] = " ".join(describe_strata(table, title))
+
+
+def _repeated(result: Summary, settings: Summary) -> Iterator[str]:
+    """Name metrics that pages leave out, since another one is the same number.
+
+    Where the tail is one group, CVaR fairness is the largest gap, with an interval of
+    its own. What was asked for by name is shown.
+    """
+    by_key = {measure["key"]: measure for measure in result["measures"]}
+    is_asked = settings["metrics"] is not None or "max_gap" not in by_key
+    tail = by_key.get("cvar_fairness")
+    if tail and tail["attained"]["n_tail"] == 1 and not is_asked:
+        yield "cvar_fairness"
+
+
+def _decider(summary: Summary, attribute: Summary, measure: Summary) -> Summary | None:
+    """Return the pair that decides a test, where the value is of another pair."""
+    if (pair := _other_pair(attribute, measure)) is None:
+        return None
+    shown = measure["decided"] or {"value": pair["gap"], "lower": None, "upper": None}
+    numbers = {name: shown[name] for name in ("value", "lower", "upper")}
+    text = f"{_pair_text(pair)}{_describe_cell(summary, pair)}"
+    return {"key": measure["key"], "pair": text, **numbers}
 
 
 def verdict(summary: Summary) -> Summary:
@@ -243,18 +268,36 @@ def _answers(summary: Summary, model: int) -> Iterator[Summary]:
     """Answer each question in a sentence, or one for each state of attributes."""
     settings = summary["settings"]
     found = {
-        attribute["name"]: [s for _, s in states(attribute["results"][model], settings)]
+        attribute["name"]: states(attribute["results"][model], settings)
         for attribute in summary["attributes"]
     }
     for i, question in enumerate(questions_of(settings)):
         what, texts = noun_of(question, settings), []
         for state in STATES:
-            names = [name for name, of_name in found.items() if of_name[i] == state]
-            if names:
+            names = [name for name in found if found[name][i][1] == state]
+            alone = [
+                name
+                for name in names
+                if state == "significant" and _differ_alone(found[name][i][0])
+            ]
+            if names := [name for name in names if name not in alone]:
                 texts.append(say(state, what=what, names=listed(names)))
+            for name in map(_name_of_missing, alone):
+                texts.append(say("significant of missing", what=what, name=name))
         if texts:
             text = " ".join(map(_capitalised, texts))
             yield {"question": question, "text": text}
+
+
+def _differ_alone(measure: Summary | None) -> bool:
+    """Return whether only people of a missing group differ significantly."""
+    pairs = measure["pairs"] if measure else []
+    return bool(pairs) and all(any(map(is_missing, one["pair"])) for one in pairs)
+
+
+def _name_of_missing(name: str) -> str:
+    """Name what is missing: one attribute, or any of several."""
+    return " or ".join(name.split(CROSS))
 
 
 def _nothing_to_compare(summary: Summary, model: int) -> str | None:
@@ -280,15 +323,20 @@ def _capitalised(text: str) -> str:
 def _changes(summary: Summary, model: int) -> Iterator[Summary]:
     """Describe how much changed from the first model to another."""
     settings, values = summary["settings"], summary["models"][model]
-    level = 100 * settings["confidence_level"]
+    level, are_paired = 100 * settings["confidence_level"], True
     for key in ("accuracy", "average_precision", "r2"):
         beside = (values["beside_first"] or {}).get(key)
+        after, what = values["performance"].get(key), _PERFORMANCES[key]
+        before = summary["models"][0]["performance"].get(key)
         if beside is not None:
-            after, what = values["performance"][key], _PERFORMANCES[key]
-            yield {
-                "question": "performance",
-                "text": _change("performance", beside, after, number, what, "", level),
-            }
+            text = _change("performance", beside, after, number, what, "", level)
+            yield {"question": "performance", "text": text}
+        elif before is not None and after is not None:
+            ends = {"before": number(before), "after": number(after)}
+            text = say("performance unpaired", what=what, **ends)
+            yield {"question": "performance", "text": text}
+            are_paired = False
+    unpaired = list[Measure]()
     for i, question in enumerate(questions_of(settings)):
         for attribute in summary["attributes"]:
             measure, _ = states(attribute["results"][model], settings)[i]
@@ -304,9 +352,19 @@ def _changes(summary: Summary, model: int) -> Iterator[Summary]:
             if beside is None:
                 ends = {"before": write(first["value"]), "after": write(after) + unit}
                 text = say("change unpaired", what=what, name=name, **ends)
+                unpaired.append(metric)
             else:
                 text = _change("change", beside, after, write, what, name, level, unit)
             yield {"question": question, "text": text}
+    are_paired &= not any(metric.bounded for metric in unpaired)
+    if not are_paired:
+        of_people = settings["n_people"] is not None
+        text = say("changes of people" if of_people else "changes of counts")
+        yield {"question": "intervals", "text": text}
+    elif unpaired:
+        names = dict.fromkeys(quote(metric.title) for metric in unpaired)
+        text = say("changes without", names=listed([*names]))
+        yield {"question": "intervals", "text": text}
     open_ones = [
         measure
         for attribute in summary["attributes"]
@@ -484,24 +542,24 @@ def _point(
     It is about the pair of groups that decides the test. People whose group is missing
     make no headline.
     """
-    settings = summary["settings"]
-    named = {"question": measure["question"], "state": state}
     labels = [group["label"] for group in attribute["groups"]]
     shown = measure | (measure["decided"] or {})
     pair = [labels[i] for i in shown["attained"]["pair"] if i is not None and labels]
     if measure["value"] is not None and any(map(is_missing, pair)):
-        return named | {"text": _exclude_missing(measure)}
-    finding = describe(summary, attribute, shown)
-    texts = [_add_interval(finding, shown, settings, state)]
-    if measure["decided"]:
-        texts += _name_furthest(summary, labels, measure)
+        texts = [*_tell_known(summary, attribute, measure, state)]
+    else:
+        of_pair = measure["decided"] or _other_pair(attribute, measure) is None
+        excludes = state == "significant" and bool(of_pair)
+        texts = [_tell_finding(summary, attribute, shown, excludes)]
+        if measure["decided"]:
+            texts += _name_furthest(summary, labels, measure, state)
     if state == "weak evidence":
         texts.append(say("signs", signs="; ".join(_signs(measure, result))))
     if state == "significant" and measure["n_groups"] > 2 and measure["pairs"]:
         texts.append(_count_pairs(attribute, measure))
     if measure["question"] == "errors":
         texts += _name_error_rates(result)
-    return named | {"text": " ".join(texts)}
+    return {"question": measure["question"], "state": state, "text": " ".join(texts)}
 
 
 def _name_error_rates(result: Summary) -> Iterator[str]:
@@ -523,20 +581,31 @@ def _name_error_rates(result: Summary) -> Iterator[str]:
 
 
 def _name_furthest(
-    summary: Summary, labels: list[str], measure: Summary
+    summary: Summary, labels: list[str], measure: Summary, state: str
 ) -> Iterator[str]:
     """Name the groups that are furthest apart, where others decide the test."""
-    place = measure["attained"]
-    pair = [None if i is None else labels[i] for i in place["pair"]]
-    if any(map(is_missing, pair)):
+    place, pair = measure["attained"], measure["furthest"]
+    value, unit = measure["value"], MEASURES[measure["key"]].text_of
+    if pair is None or any(map(is_missing, pair["pair"])):
         return
+    if math.isclose(value, measure["decided"]["value"], rel_tol=1e-9, abs_tol=1e-9):
+        return  # as far apart, not further
+    kind = (
+        "further apart, too" if state == "significant" else "further apart, less clear"
+    )
+    if pair["pvalue"] > LEVEL * (1 + 1e-9):
+        kind = "further apart by chance"
+    null, by_chance = pair["null_mean"], ""
+    if null is not None:
+        by_chance = f" ({unit(null)} on average)"
     first, second = (quote_group(labels, i) for i in place["pair"])
     among = place["classes"] if measure["question"] == "errors" else None
     yield say(
-        "further apart",
+        kind,
         pair=f"{first} and {second}",
         cell=_describe_cell(summary, {"classes": among}),
-        gap=MEASURES[measure["key"]].text_of(measure["value"]),
+        gap=unit(value),
+        by_chance=by_chance,
     )
 
 
@@ -545,29 +614,37 @@ def is_missing(label: str | None) -> bool:
     return label is not None and MISSING_LABEL in label.split(", ")
 
 
-def _exclude_missing(measure: Summary) -> str:
-    """Say which groups differ most, where a missing group differs more."""
-    gaps = [pair for pair in measure["pairs"] if not any(map(is_missing, pair["pair"]))]
-    if not gaps:
-        return say("missing differs alone")
-    gap = MEASURES[measure["key"]].text_of(gaps[0]["gap"])
-    return say("missing differs most", pair=_pair_text(gaps[0]), gap=gap)
+def _tell_known(
+    summary: Summary, attribute: Summary, measure: Summary, state: str
+) -> Iterator[str]:
+    """Say which known groups differ, where people of a missing group differ most."""
+    if measure["known"] is not None:
+        shown = measure | measure["known"]
+        yield _tell_finding(summary, attribute, shown, state == "significant")
+    elif measure["pairs"] and _differ_alone(measure):
+        yield say("no known group differs")
+    name = _name_of_missing(attribute["name"])
+    verb = "stand out" if measure["decided"] else "differ"
+    yield say("missing differs most", name=name, verb=verb)
 
 
-def _add_interval(finding: str, measure: Summary, settings: Summary, state: str) -> str:
-    """Add the interval of a metric to its finding.
+def _tell_finding(
+    summary: Summary, attribute: Summary, measure: Summary, excludes_zero: bool
+) -> str:
+    """Describe a metric with its interval.
 
     A value of 0, which a test has rejected, is no part of an interval that reaches it:
     of 0 the whole error is on one side, of larger values half on each.
     """
+    finding = describe(summary, attribute, measure)
     if measure["lower"] is None:
         return f"{finding}."
-    unit = MEASURES[measure["key"]].unit
+    unit, level = MEASURES[measure["key"]].unit, summary["settings"]["confidence_level"]
     low, high = unit(measure["lower"]), unit(measure["upper"])
-    values = {"finding": finding, "level": 100 * settings["confidence_level"]}
-    if state == "significant" and low == unit(0.0):
-        return say("interval above 0", high=high, **values)
-    return say("interval", low=low, high=high, **values)
+    kind = "interval"
+    if excludes_zero and low == unit(0.0):
+        kind = "interval without 0"
+    return say(kind, finding=finding, level=100 * level, low=low, high=high)
 
 
 def _other_pair(attribute: Summary, measure: Summary) -> Summary | None:
@@ -605,7 +682,10 @@ def _count_pairs(attribute: Summary, measure: Summary) -> str:
     if n == 1:
         return say("pair differs", pair=_pair_text(pairs[0]))
     return say(
-        "pairs counted", of=math.comb(n_groups, 2), n=n, pairs=_name_pairs(pairs)
+        "pairs counted",
+        of=math.comb(n_groups, 2),
+        n=n,
+        pairs=_name_pairs(pairs, _FEW_PAIRS),
     )
 
 
@@ -618,11 +698,11 @@ def _pairs_differ(pairs: Sequence[Summary]) -> str:
     return say(kind, pair=_name_pairs(pairs), pairs=_name_pairs(pairs))
 
 
-def _name_pairs(pairs: Sequence[Summary]) -> str:
-    """Name pairs of groups, each once, and count those beyond `_MOST_PAIRS`."""
+def _name_pairs(pairs: Sequence[Summary], at_most: int = _MOST_PAIRS) -> str:
+    """Name pairs of groups, each once, and count those beyond some number."""
     names = [*dict.fromkeys(map(_pair_text, pairs))]
-    if len(names) > _MOST_PAIRS:
-        names[_MOST_PAIRS:] = [counted(len(names) - _MOST_PAIRS, "more pair")]
+    if len(names) > at_most:
+        names[at_most:] = [counted(len(names) - at_most, "more pair")]
     return "; ".join(names)
 
 
@@ -709,7 +789,17 @@ def methods(summary: Summary) -> Iterator[str]:
     if n := settings["n_permutations"]:
         units = "rows" if settings["n_people"] is None else "people"
         yield say("permutations", units=units, n=whole(n))
+        yield say("small p-values")
     results = [result for named in summary["attributes"] for result in named["results"]]
+    measures = [measure for result in results for measure in result["measures"]]
+    resampled = dict.fromkeys(
+        quote(m["title"])
+        for m in measures
+        if m["lower"] is not None and not MEASURES[m["key"]].bounded
+    )
+    if resampled:
+        n_resamples = whole(settings["n_resamples"])
+        yield say("resampled", names=listed([*resampled]), n=n_resamples)
     groups = [group for result in results for group in result["groups"]]
     tested = "differs", "accuracy_differs"
     if any(group.get(name) is not None for group in groups for name in tested):
@@ -915,6 +1005,15 @@ def _overlap_words(summary: Summary, measure: Summary, values: Summary) -> Summa
     return {"overlap": percent(1 - measure["value"] / 2)}
 
 
+def _excess_words(summary: Summary, measure: Summary, values: Summary) -> Summary:
+    """Say of how many more or fewer outcomes than scores predict groups have."""
+    ours, theirs = (
+        f"{points(abs(excess))} {'more' if excess >= 0 else 'fewer'}"
+        for excess in measure["attained"]["figures"]
+    )
+    return {"ours": ours, "theirs": theirs}
+
+
 def _error_words(summary: Summary, measure: Summary, values: Summary) -> Summary:
     """Count the people of a true label, and name the label and the prediction."""
     classes, attained = summary["classes"], measure["attained"]
@@ -926,7 +1025,8 @@ def _error_words(summary: Summary, measure: Summary, values: Summary) -> Summary
             ("first", "second"), attained["pair"], attained["sizes"], strict=True
         )
     )
-    labels = {"true": quote(classes[true]), "label": quote(classes[predicted])}
+    label = quote(summary["true_labels"][true])
+    labels = {"true": label, "label": quote(classes[predicted])}
     return {"people": people, "others": others, **labels}
 
 
@@ -938,6 +1038,7 @@ _MORE: dict[str, Callable[[Summary, Summary, Summary], Summary]] = {
     "mcdp_epsilon": _window_words,
     "madd": _overlap_words,
     "equalized_odds_difference": _error_words,
+    "calibration_gap": _excess_words,
 }
 
 
@@ -1007,7 +1108,8 @@ def _describe_cell(summary: Summary, pair: Summary) -> str:
     if pair["classes"] is None:
         return ""
     (true, predicted), classes = pair["classes"], summary["classes"]
-    among = f" among people with the true label {quote(classes[true])}"
+    label = quote(summary["true_labels"][true])
+    among = f" among people with the true label {label}"
     if len(classes) == 2:
         return among
     return f"{among} in how often {quote(classes[predicted])} is predicted"

@@ -70,19 +70,40 @@ def test_the_chart_of_rates_has_every_group_with_interval_and_size(make_light):
     assert rates == sorted(rates, reverse=True)
 
 
-def test_missing_groups_come_last_and_make_no_headline(make_report, scored):
+@pytest.mark.parametrize("known_differ", [True, False])
+def test_missing_groups_come_last_and_make_no_headline(
+    make_report, scored, known_differ
+):
+    """Known groups have their rates and interval, or are said not to differ."""
     y_true, _, people = scored
     sex = people["sex"].astype(object).where(np.arange(600) % 3 > 0, None)
-    decided = np.where(sex.isna(), 1, y_true)
-    groups = encode_groups(sex, missing="group")
+    others = y_true if known_differ else sex.groupby(sex).cumcount() % 2
+    decided = np.where(sex.isna(), 1, others)
     report = make_report(
-        None, y_pred=decided, sensitive_features={"sex": groups}, metrics=LIGHT[:1]
+        None,
+        y_pred=decided,
+        sensitive_features={"sex": encode_groups(sex, missing="group")},
+        metrics=LIGHT[:1],
     )
     labels = re.findall(r'class="label">([^<]*)<', shown(report.to_html()))
     assert labels[-1] == "(missing)"
     (point,) = report.summary["verdict"]["points"]
-    assert "(missing)" not in point["text"]
-    assert "people whose group is missing" in point["text"]
+    lead = report.summary["verdict"]["leads"][0]["text"]
+    assert lead in repr(report)
+    assert "People whose sex is missing differ most." in point["text"]
+    if known_differ:
+        high, low = (100 * decided[sex == name].mean() for name in "MF")
+        finding = f"{high:.1f}% of “M” and {low:.1f}% of “F” get the decision “1”: "
+        assert point["text"].startswith(finding)
+        assert "(95% interval " in point["text"]
+        assert lead == "Decisions differ by sex; chance alone does not explain it."
+    else:
+        assert point["text"].startswith("No difference of known groups is significant.")
+        assert lead == (
+            "Decisions of people whose sex is missing differ from those of others; "
+            "chance alone does not explain it. No difference of known groups is "
+            "significant."
+        )
 
 
 @pytest.mark.slow

@@ -140,8 +140,10 @@ def check_finding(name, said, rows):
             own = rows_of(said[group], groups)
             low = own & (score <= float(said["score"]) + 5e-4)
             sums.append(100 * excess[low].sum() / own.sum())
+            number, side = said[points].split()
+            found = float(number) * {"more": 1, "fewer": -1}[side]
             # A row may be on the other side of the rounded score.
-            assert float(said[points]) == pytest.approx(sums[-1], abs=100 / own.sum())
+            assert found == pytest.approx(sums[-1], abs=100 / own.sum() + 0.051)
     elif key == "abcc":
         check_pair(said, rows, abcc, 100, "value")
     elif key == "mcdp_epsilon":
@@ -219,7 +221,9 @@ AFTER = (
     "groups differ",
 )
 AFTER_POINTS = (
-    "further apart",
+    "further apart, too",
+    "further apart, less clear",
+    "further apart by chance",
     "signs",
     "pair differs",
     "pairs counted",
@@ -271,17 +275,16 @@ def check_point(point, cell, rows):
     text, shown = point["text"], measure["decided"] or measure
     rest = finding_of(text, rows, measure["key"])
     found = re.match(
-        r" \(95% interval (above 0, up to )?([\d.]+)%?(?: to ([\d.]+)%?)?\)\.", rest
+        r" \(95% interval ([\d.]+)%? to ([\d.]+)%?(; the test excludes 0)?\)\.", rest
     )
     low, high = 100 * shown["lower"], 100 * shown["upper"]
-    if found.group(1):
+    assert float(found.group(1)) == pytest.approx(low, abs=0.051)
+    assert float(found.group(2)) == pytest.approx(high, abs=0.051)
+    if found.group(3):
         assert point["state"] == "significant"
         assert low == pytest.approx(0, abs=0.051)
-        assert float(found.group(2)) == pytest.approx(high, abs=0.051)
-    else:
-        assert float(found.group(2)) == pytest.approx(low, abs=0.051)
-        assert float(found.group(3)) == pytest.approx(high, abs=0.051)
     check_rest(rest[found.end() :], AFTER_POINTS)
+    check_furthest(rest[found.end() :], point["state"], measure, rows)
     if point["question"] == "errors":
         check_error_rates(rest, rows)
     if point["state"] == "no evidence":
@@ -289,6 +292,30 @@ def check_point(point, cell, rows):
         assert low <= 0
     if point["state"] == "significant":
         assert measure["pvalue"] <= 0.05
+
+
+def check_furthest(text, state, measure, rows):
+    """Check the gap that is larger than that of the pair which decides.
+
+    It is called significant, or chance, by a test of its own.
+    """
+    names = [name for name in AFTER_POINTS if name.startswith("further apart")]
+    found = [m for name in names if (m := re.match(PATTERNS[name], text.strip()))]
+    decided, value = measure["decided"], measure["value"]
+    assert bool(found) == (
+        decided is not None and not np.isclose(decided["value"], value)
+    )
+    for said in found:
+        assert said["gap"] == f"{100 * value:.1f} points"
+        assert value > decided["value"]
+        small = measure["furthest"]["pvalue"] <= 0.05
+        assert ("but this may be chance" in said[0]) == (not small)
+        significant = small and state == "significant"
+        assert ("is significant, too" in said[0]) == significant
+        if measure["key"] == "demographic_parity_difference":
+            selected, pair = rows[2] == "good", said["pair"].split(" and ")
+            rates = [selected[rows_of(group, rows[3])].mean() for group in pair]
+            assert abs(rates[0] - rates[1]) == pytest.approx(value)
 
 
 def check_error_rates(text, rows):

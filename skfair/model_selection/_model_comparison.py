@@ -571,9 +571,9 @@ def _record(
     return {
         **comparison.mitigated,
         "performance_difference": differences["performance"],
-        "performance_lower": as_good.bound,
+        "performance_difference_lower": as_good.bound,
         "disparity_difference": differences["disparity"],
-        "disparity_upper": fairer.bound,
+        "disparity_difference_upper": fairer.bound,
         "performance_pvalue": as_good.pvalue,
         "disparity_pvalue": fairer.pvalue,
         "pvalue": float(np.maximum(as_good.pvalue, fairer.pvalue)),
@@ -620,10 +620,11 @@ class ModelComparisonResult(TableResult):
     table : DataFrame
         One row for each model, the baseline first. ``performance`` and ``disparity``;
         their differences from the baseline's, ``performance_difference`` and
-        ``disparity_difference``; ``performance_lower`` and ``disparity_upper``, the
-        one-sided bounds of these at `confidence_level`, each for one model alone;
-        ``performance_pvalue`` and ``disparity_pvalue``; ``pvalue``, the larger of the
-        two; ``adjusted_pvalue``, by Holm's method; and ``confirmed``.
+        ``disparity_difference``; ``performance_difference_lower`` and
+        ``disparity_difference_upper``, the one-sided bounds of these differences at
+        `confidence_level`, each for one model alone; ``performance_pvalue`` and
+        ``disparity_pvalue``; ``pvalue``, the larger of the two; ``adjusted_pvalue``, by
+        Holm's method; and ``confirmed``.
     baseline : label
     margin : float
     confidence_level : float

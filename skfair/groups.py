@@ -364,10 +364,10 @@ def labels_and_groups(
     return labels, selector, groups
 
 
-#: Texts that stand for a missing value: those that containers make, and those that R,
-#: SQL and spreadsheets write.
+#: Texts that stand for a missing value, in lower case: those that containers make, and
+#: those that R, SQL, spreadsheets and people write.
 MISSING_WORDS = (
-    *("", "nan", "NaN", "NaT", "<NA>", "NA", "N/A", "NULL", "None", "\\N"),
+    *("", "nan", "nat", "<na>", "na", "n/a", "#n/a", "null", "none", "\\n", "missing"),
     *("?", ".", "-"),
 )
 
@@ -401,10 +401,11 @@ def warn_of_missing_words(
 ) -> None:
     """Warn of labels with rows that often mean missing values."""
     words = [
-        word
-        for word in MISSING_WORDS
+        label
         for codes, labels in encoded
-        if word in labels and (codes == labels.index(word)).any()
+        for i, label in enumerate(labels)
+        if isinstance(label, str)
+        if label.casefold() in MISSING_WORDS and (codes == i).any()
     ]
     if not words:
         return

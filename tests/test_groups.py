@@ -762,6 +762,7 @@ def test_labels_that_look_alike(first, second, container):
 
 #: Words for missing values of containers, R, SQL and spreadsheets.
 WORDS = ["", "nan", "NaN", "NaT", "<NA>", "NA", "N/A", "NULL", "None", "\\N", *"?.-"]
+WORDS += ["#N/A", "n/a", "missing", "Missing"]
 
 
 @pytest.mark.parametrize("container", [np.array, pd.Series, pd.Categorical])
@@ -790,12 +791,12 @@ def test_all_words_of_a_call_are_in_one_warning():
     with pytest.warns(UserWarning, match="look like missing") as caught:
         encode_groups(table, missing="drop")
     (said,) = words_named(caught)
-    assert "labels 'NA' and '?', which look like missing values" in said
-    assert "missing_values=['NA', '?']" in said
+    assert "labels '?' and 'NA', which look like missing values" in said
+    assert "missing_values=['?', 'NA']" in said
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         encode_groups(pd.Categorical(["F", "M"], ["F", "M", "NA"]))  # has no rows
-        encode_groups(["unknown", "other", "n/a?", "-1", "Na"])
+        encode_groups(["unknown", "other", "n/a?", "-1", "Nan a"])
 
 
 def test_values_that_stand_for_missing_ones():

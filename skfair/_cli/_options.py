@@ -196,7 +196,8 @@ def read_limit(texts: list[str]) -> float | dict[str, float] | None:
             raise ValueError(
                 f"--limit must be NUMBER or METRIC=NUMBER, got {text!r}."
             ) from None
-        check_choice("limit", key, ("", RATIO, *MEASURES))
+        if key:
+            check_choice("limit", key, (RATIO, *MEASURES))
     if "" not in limits:
         return limits or None
     if len(texts) > 1:

@@ -17,7 +17,7 @@ from skfair.groups import MISSING_WORDS, normalize_label, sort_labels, suggest_e
 from skfair.report._repeats import columns_of_people, tell_people
 
 #: Words for missing values among labels.
-_MISSING = {*MISSING_WORDS, "unknown", "Unknown"} - {""}
+_MISSING = {*MISSING_WORDS, "unknown"} - {""}
 #: What labels of people say whose group is not known.
 _NOT_KNOWN = re.compile(
     r"(?i)\bnot (available|provided|reported|recorded|known|stated|disclosed)$"
@@ -33,7 +33,9 @@ _MANY_GROUPS = 200
 #: Whole weights of so much on average may be numbers of people.
 _MANY_EACH = 10
 #: Numbers that often stand for missing ones.
-_STAND_INS = (-999, -99, -9, -1, 0, 99, 999, 9999)
+_STAND_INS = (-999, -99, -9, -1, 0, 99, 999, 8888, 9999)
+#: A range of numbers, as labels write it.
+_RANGE = re.compile(r"(?i)\d.*(-|–|\bto\b|,).*\d|[<>≤≥]\D*\d|\d\s*(\+|and )|(under|over) \d")
 
 
 def check_missing(
@@ -138,6 +140,7 @@ def check_people(rows: Any, faults: Faults) -> None:
         faults.mend(count=bound or "COLUMN")
         faults.check()
     few, many = rows.frame[args.selected], rows.frame[args.count]
+    _refuse_labels(rows, few, many, faults)
     odd = ~((few <= many) & (few >= 0) & (few % 1 == 0))
     if odd.any():
         place = place_of(rows.frame.index[int(odd.argmax())])
@@ -149,6 +152,27 @@ def check_people(rows: Any, faults: Faults) -> None:
     # Beside outcomes, whose labels are often 0 and 1, decisions have the same.
     names = ("selected", "not selected") if args.y_true is None else ("1", "0")
     rows.split(args.selected, names)
+
+
+def _refuse_labels(rows: Any, few: Any, many: Any, faults: Faults) -> None:
+    """Report labels 0 and 1 in the place of numbers of people who are selected.
+
+    A group with one row may have at most one person who is selected.
+    """
+    args = faults.args
+    groups = rows.frame[[*dict.fromkeys(args.sensitive + args.control_features)]]
+    if not few.isin([0, 1]).all() or many.max() <= 1 or not groups.duplicated().any():
+        return
+    name, count = args.selected, args.count
+    faults.add(
+        f"column {name!r} has only 0 and 1, as labels have, beside up to "
+        f"{many.max():,.0f} people in a row of column {count!r}: --y-pred "
+        f"{shlex.quote(name)} --count {shlex.quote(count)} gives the label of a row to "
+        "all of its people. If it does count people who are selected, add up the rows "
+        "of each group in the file (DataFrame.groupby of pandas)."
+    )
+    faults.mend(y_pred=[name], selected=None)
+    faults.check()
 
 
 def _ask_for_decisions(rows: Any, faults: Faults) -> None:
@@ -317,7 +341,7 @@ def _labels(counts: Any, left_out: Collection[str] = ()) -> list[str]:
 
 def _check_words(rows: Any, counts: Any, faults: Faults) -> None:
     """Report words for missing values beside two labels."""
-    words = {*_labels(counts)} & _MISSING
+    words = {label for label in _labels(counts) if label.casefold() in _MISSING}
     if not words or len({*_labels(counts)} - words) > 2:
         return
     for name, each in counts.items():
@@ -428,7 +452,9 @@ def repeated(rows: Any, groups: Sequence[str]) -> Iterator[str]:
             yield (
                 f"column {rows.identifier!r} has {counted(n_repeated, 'value')} that "
                 "an earlier row has, too. If each row should be another person, leave "
-                "the others out of the file (DataFrame.drop_duplicates of pandas)."
+                "the others out of the file (DataFrame.drop_duplicates of pandas); if "
+                "people may have several rows, --cluster "
+                f"{shlex.quote(rows.identifier)} permutes and counts people."
             )
 
 
@@ -446,7 +472,9 @@ def odd_values(rows: Any, names: Sequence[str], min_group_size: int) -> Iterator
 def _words(counts: pd.Series[int]) -> str | None:
     """Name words for missing values among labels."""
     words = [
-        word for word in counts.index if word in _MISSING or _NOT_KNOWN.search(word)
+        word
+        for word in counts.index
+        if word.casefold() in _MISSING or _NOT_KNOWN.search(word)
     ]
     if not words:
         return None
@@ -491,6 +519,9 @@ def _look_alikes(counts: pd.Series[int]) -> str | None:
 def _stand_ins(counts: pd.Series[int]) -> str | None:
     """Name numbers far from all others that may stand for missing values."""
     numbers = pd.to_numeric(pd.Series(counts.index), errors="coerce")
+    others = [*counts.index[numbers.isna().to_numpy()]]
+    if len(others) > 1 and numbers.notna().any() and all(map(_RANGE.search, others)):
+        return _stand_ins_of_ranges(counts, numbers)
     usual = numbers[~numbers.isin(_STAND_INS)]
     if numbers.isna().any() or len(usual) < _MANY_NUMBERS:
         return None
@@ -503,6 +534,20 @@ def _stand_ins(counts: pd.Series[int]) -> str | None:
     return (
         f"{names} beside {all_digits(low)} to {all_digits(high)}; cells without a "
         "number should be empty"
+    )
+
+
+def _stand_ins_of_ranges(
+    counts: pd.Series[int], numbers: pd.Series[float]
+) -> str | None:
+    """Name numbers among ranges that may stand for missing values."""
+    odd = [*counts.index[numbers.isin(_STAND_INS).to_numpy()]]
+    if not odd or len(odd) < numbers.notna().sum():
+        return None
+    names = listed([f"{label!r} ({counted(int(counts[label]), 'row')})" for label in odd])
+    return (
+        f"{names} among ranges, which may stand for missing values; --na-values "
+        f"{shlex.quote(','.join(odd))} makes them missing"
     )
 
 

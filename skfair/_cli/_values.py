@@ -35,7 +35,9 @@ _MANY_EACH = 10
 #: Numbers that often stand for missing ones.
 _STAND_INS = (-999, -99, -9, -1, 0, 99, 999, 8888, 9999)
 #: A range of numbers, as labels write it.
-_RANGE = re.compile(r"(?i)\d.*(-|–|\bto\b|,).*\d|[<>≤≥]\D*\d|\d\s*(\+|and )|(under|over) \d")
+_RANGE = re.compile(
+    r"(?i)\d.*(-|\u2013|\bto\b|,).*\d|[<>≤≥]\D*\d|\d\s*(\+|and )|(under|over) \d"
+)
 
 
 def check_missing(
@@ -544,7 +546,9 @@ def _stand_ins_of_ranges(
     odd = [*counts.index[numbers.isin(_STAND_INS).to_numpy()]]
     if not odd or len(odd) < numbers.notna().sum():
         return None
-    names = listed([f"{label!r} ({counted(int(counts[label]), 'row')})" for label in odd])
+    names = listed(
+        [f"{label!r} ({counted(int(counts[label]), 'row')})" for label in odd]
+    )
     return (
         f"{names} among ranges, which may stand for missing values; --na-values "
         f"{shlex.quote(','.join(odd))} makes them missing"

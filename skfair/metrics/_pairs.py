@@ -50,7 +50,10 @@ def locate_largest(by_group: Floats, overall: float, multigroup: Multigroup) -> 
     """Locate the largest difference between numbers of groups, or from everyone's."""
     if multigroup == "pairwise":
         high, low = np.fmax.reduce(by_group), np.fmin.reduce(by_group)
-        first, second = int((by_group == high).argmax()), int((by_group == low).argmax())
+        first, second = (
+            int((by_group == high).argmax()),
+            int((by_group == low).argmax()),
+        )
         if first == second:  # all are equal
             second = len(by_group) - 1 - int((by_group == low)[::-1].argmax())
         pair = first, second

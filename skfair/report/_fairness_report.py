@@ -687,7 +687,7 @@ default="metrics"
     def __repr__(self) -> str:
         leads = self.summary["verdict"]["leads"]
         lines = [f"{lead['model']}: {lead['text']}" for lead in leads]
-        return "\n".join([f"FairnessReport({self.summary['n_rows']:,} rows)", *lines])
+        return "\n".join([f"FairnessReport({self.summary['rows']})", *lines])
 
 
 def _having(

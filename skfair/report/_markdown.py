@@ -8,7 +8,7 @@ import numbers
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from skfair._utils._text import counted, interval, plain, whole
+from skfair._utils._text import interval, plain
 from skfair.report._metrics import MEASURES, amount, amounts
 from skfair.report._sentences import say
 from skfair.report._words import RATES, methods
@@ -158,9 +158,7 @@ def card_sections(
 
 def _head(summary: Summary, record: Mapping[str, str]) -> list[str]:
     """Return the lines on rows, settings and verdict of a report."""
-    lines = [f"{counted(summary['n_rows'], 'row')}.", ""]
-    if (left_out := summary["settings"]["left_out"]) is not None:
-        lines[0] = f"{lines[0][:-1]}, {whole(left_out['n_rows'])} more left out."
+    lines = [f"{plain(summary['rows'])}.", ""]
     lines += [f"- {name}: {plain(str(text))}" for name, text in record.items()]
     if summary["settings"]["decides"]:
         decided = {model["name"]: model["decided_by"] for model in summary["models"]}

@@ -695,25 +695,38 @@ def _check_metrics(audit: Audit) -> None:
             "limit must have no impact_ratio unless there are two classes."
         )
     possible = {key for model in audit.models for key in keys_of(audit, model)}
-    needs = {
-        "decisions": "decisions on two classes, by y_pred or a threshold",
-        "errors": "y_true and decisions, by y_pred or a threshold",
-        "scores": "y_score",
-        "calibration": "y_true and y_score of two classes",
-    }
     for key in named_metrics(audit) or ():
         check_choice("metrics", key, tuple(MEASURES))
         if key not in possible:
-            measure = MEASURES[key]
-            needed = needs.get(measure.question, "y_true")
-            if audit.options.scale not in measure.scales:
-                needed = f"scale={' or '.join(map(repr, measure.scales))}"
+            needed = needs_of(key, audit.options.scale)
             raise ValueError(f"metrics has {key!r}, which needs {needed}.")
     if not possible:
         raise ValueError(
             "y_true is None, expected true labels: with more than two classes every "
             "metric needs them."
         )
+
+
+#: What metrics need, by question.
+_NEEDS = {
+    "decisions": "decisions on two classes, by y_pred or a threshold",
+    "errors": "y_true and decisions, by y_pred or a threshold",
+    "scores": "y_score",
+    "calibration": "y_true and y_score of two classes",
+}
+
+
+def needs_of(key: str, scale: str) -> str:
+    """Say what a metric that cannot be computed on a scale needs."""
+    measure = MEASURES[key]
+    if scale not in measure.scales:
+        return f"scale={' or '.join(map(repr, measure.scales))}"
+    return _NEEDS.get(measure.question, "y_true")
+
+
+def is_of_few_groups(key: str) -> bool:
+    """Return whether a metric is computed of few groups only, unless asked for."""
+    return key in _OF_FEW_GROUPS
 
 
 def locate_all(sample: ReportSample) -> dict[str, Located]:

@@ -42,10 +42,12 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "Predictions differ by sex and race; chance alone does not explain it.",
     ),
     "significant of missing": (
-        "{what} of people whose {name} is missing differ from those of others; chance "
-        "alone does not explain it. No difference of known groups is significant.",
+        "{what} of people whose {missing} is missing differ from those of others; "
+        "chance alone does not explain it. By {name}, no difference of known groups is "
+        "significant.",
         "Errors of people whose race is missing differ from those of others; chance "
-        "alone does not explain it. No difference of known groups is significant.",
+        "alone does not explain it. By race, no difference of known groups is "
+        "significant.",
     ),
     "weak evidence": (
         "There are signs that {what} differ by {names}, but the evidence is weak.",
@@ -252,6 +254,21 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "The differences between “Black” and “White”; “Other” and “White” are "
         "statistically significant.",
     ),
+    "pair small": (
+        "For this question alone, the difference between {pair} has a small p-value.",
+        "For this question alone, the difference between “Black” and “White” has a "
+        "small p-value.",
+    ),
+    "pairs small": (
+        "For this question alone, the differences between {pairs} have small p-values.",
+        "For this question alone, the differences between “Black” and “White”; “Other” "
+        "and “White” have small p-values.",
+    ),
+    "groups small": (
+        "With small p-values for this question alone, each beside everyone: {groups}.",
+        "With small p-values for this question alone, each beside everyone: “7” and "
+        "“11”.",
+    ),
     "pairs counted": (
         "Of {of} pairs of groups, {n} differ significantly: {pairs}.",
         "Of 10 pairs of groups, 2 differ significantly: “Black” and “White”; “Other” "
@@ -261,18 +278,27 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "Of {of} groups, {n} {verb} significantly from everyone: {groups}.",
         "Of 12 groups, 2 differ significantly from everyone: “7” (40) and “11” (13).",
     ),
+    "groups by another test": (
+        "By another test, that of each group in the table of groups, {n} {verb} from "
+        "the rest; it is less strict.",
+        "By another test, that of each group in the table of groups, 15 differ from "
+        "the rest; it is less strict.",
+    ),
     "groups differ": (
         "Statistically significant, each beside everyone: {groups}.",
         "Statistically significant, each beside everyone: “7” and “11”.",
     ),
     "error rates differ": (
-        "Of {of} groups, {n} {verb} in error rate from all other rows: {groups}.",
-        "Of 150 groups, 1 differs in error rate from all other rows: “s007” (48.3%, "
-        "others 21.1%).",
+        "Over all true labels together, {n} of {of} groups {verb} in error rate from "
+        "all other rows: {groups}.",
+        "Over all true labels together, 1 of 150 groups differs in error rate from all "
+        "other rows: “s007” (48.3%, others 21.1%).",
     ),
     "no error rate differs": (
-        "Of {of} groups, none is found to differ in error rate from all other rows.",
-        "Of 150 groups, none is found to differ in error rate from all other rows.",
+        "Over all true labels together, none of {of} groups is found to differ in "
+        "error rate from all other rows.",
+        "Over all true labels together, none of 150 groups is found to differ in error "
+        "rate from all other rows.",
     ),
     "further apart, too": (
         "{pair} are further apart{cell}, by {gap}, which is significant, too, but "
@@ -305,6 +331,10 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "the share of {groups} differs from that of the rest",
         "the share of “a” and “c” differs from that of the rest",
     ),
+    "sign of two groups": (
+        "an exact test of the two shares finds a difference",
+        "an exact test of the two shares finds a difference",
+    ),
     "largest beside chance": (
         "Measured by what chance gives each pair of groups, {pair} differ most{cell}: "
         "by {gap}.",
@@ -312,24 +342,28 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "most: by 12.1 points.",
     ),
     "may be noise": (
-        "This may be noise: {share} of random groupings differ as much.",
+        "This may be noise: {share} of random groupings {as_much}.",
         "This may be noise: 22.5% of random groupings differ as much.",
     ),
     "less clear": (
-        "By this number alone it is less clear: {share} of random groupings differ as "
-        "much.",
+        "By this number alone it is less clear: {share} of random groupings {as_much}.",
         "By this number alone it is less clear: 7.0% of random groupings differ as "
         "much.",
     ),
     "interval above, test not": (
         "The evidence is weak: the interval is above 0, but {share} of random "
-        "groupings differ as much.",
+        "groupings {as_much}.",
         "The evidence is weak: the interval is above 0, but 7.0% of random groupings "
-        "differ as much.",
+        "have a difference that stands out as much.",
+    ),
+    "as much": ("differ as much", "differ as much"),
+    "as much of several": (
+        "have a difference that stands out as much",
+        "have a difference that stands out as much",
     ),
     "sign of the error rates": (
-        "groups differ in error rate",
-        "groups differ in error rate",
+        "groups differ in error rate over all true labels",
+        "groups differ in error rate over all true labels",
     ),
     "no known group differs": (
         "No difference of known groups is significant.",
@@ -460,8 +494,9 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "By sex, MCDP(0) is 0.359 (0.334 to 0.375): above the limit 0.1.",
     ),
     "no value": (
-        "By {name}, {title} was not computed, so not compared with {limit:g}.",
-        "By sex, dcp was not computed, so not compared with 0.1.",
+        "By {name}, {title} was not computed, so not compared with {limit:g}{why}.",
+        "By sex, mcdp was not computed, so not compared with 0.1: it needs y_score; "
+        "demographic_parity_difference compares decisions.",
     ),
     "limit inside": (
         "The interval contains the limit, so these rows cannot tell for sure.",
@@ -636,6 +671,14 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "The interval holds for any such metric, and is loose.",
     ),
     # Tables of groups, of impact ratios, of pooled rates and of strata.
+    "average group": (
+        "The rate of the average group is the mean of the selection rates of all "
+        "groups, each of which counts the same; in that of everyone, large ones count "
+        "more.",
+        "The rate of the average group is the mean of the selection rates of all "
+        "groups, each of which counts the same; in that of everyone, large ones count "
+        "more.",
+    ),
     "order of groups": (
         "The groups furthest from the average group come first.",
         "The groups furthest from the average group come first.",

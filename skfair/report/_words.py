@@ -33,6 +33,8 @@ from skfair.report._metrics import (
     amount,
     amounts,
     answer_to,
+    is_of_few_groups,
+    needs_of,
     questions_of,
 )
 from skfair.report._sentences import SENTENCES, say
@@ -73,10 +75,27 @@ def add_sentences(summary: Summary) -> Summary:
     questions = [*questions_of(summary["settings"]), "calibration"]
     return {
         **summary,
+        "rows": _tell_rows(summary),
         "questions": {q: ask(q, summary["settings"]) for q in questions},
         "verdict": verdict(summary),
         "cautions": texts,
     }
+
+
+def _tell_rows(summary: Summary) -> str:
+    """Count the rows of a report, and those that are left out of it, or in part."""
+    parts, left_out = (
+        [counted(summary["n_rows"], "row")],
+        summary["settings"]["left_out"],
+    )
+    if left_out is not None:
+        parts.append(f"{whole(left_out['n_rows'])} more left out")
+    names = [attribute["name"] for attribute in summary["attributes"]]
+    for attribute in summary["attributes"]:
+        n, name = attribute["n_missing"], attribute["name"]
+        if n and not (len(names) > 1 and CROSS.join(names[:-1]) == name):
+            parts.append(f"{whole(n)} of unknown {name}")
+    return ", ".join(parts)
 
 
 def ask(question: str, settings: Summary) -> str:
@@ -110,6 +129,7 @@ def _put_result(summary: Summary, attribute: Summary, result: Summary) -> None:
         measure["note"] = " ".join(note(measure))
         measure["finding"] = describe(summary, attribute, measure)
         measure["shown"] = measure["key"] not in repeated
+        measure["level"] = level_of(measure["question"], [m for m, _ in answers])
         measure["decider"] = _decider(summary, attribute, measure)
         sentences = add_chance(
             summary, attribute, measure, measure["question"] in found
@@ -202,24 +222,44 @@ def states(result: Summary, settings: Summary) -> list[tuple[Summary | None, str
     values = {key: measure["value"] for key, measure in by_key.items()}
     keys = [answer_to(question, values) for question in questions_of(settings)]
     chosen = [None if key is None else by_key[key] for key in keys]
-    pvalues = sorted(m["pvalue"] for m in chosen if m and m["pvalue"] is not None)
-    largest = 0.0  # of the p-values that are small after adjustment
-    for i, pvalue in enumerate(pvalues):
-        if pvalue * (len(pvalues) - i) > LEVEL * (1 + 1e-9):
+    return [
+        (measure, _state(measure, level_of(question, chosen), result))
+        for question, measure in zip(questions_of(settings), chosen, strict=True)
+    ]
+
+
+def level_of(question: str, answers: Sequence[Summary | None]) -> float:
+    """Return the largest p-value of a question that is significant beside the others'.
+
+    It is small after adjustment (Holm).
+    """
+    others = sorted(
+        m["pvalue"]
+        for m in answers
+        if m and m["question"] != question and m["pvalue"] is not None
+    )
+    level = LEVEL / (len(others) + 1)
+    for i, pvalue in enumerate(others):
+        if not _is_at_most(pvalue, level):
             break
-        largest = pvalue
-    return [(measure, _state(measure, largest, result)) for measure in chosen]
+        level = LEVEL / (len(others) - i)
+    return level
 
 
-def _state(measure: Summary | None, largest: float, result: Summary) -> str:
-    """Compare a p-value with the largest that is small after adjustment."""
+def _is_at_most(pvalue: float, level: float) -> bool:
+    """Return whether a p-value is at most a level, up to rounding."""
+    return pvalue <= level * (1 + 1e-9)
+
+
+def _state(measure: Summary | None, level: float, result: Summary) -> str:
+    """Compare a p-value with the largest that is significant."""
     if measure is None:
         return "not asked"
     if measure["value"] is None:
         return "not computable"
     if measure["pvalue"] is None:
         return "not tested"
-    if measure["pvalue"] <= largest:
+    if _is_at_most(measure["pvalue"], level):
         return "significant"
     return "weak evidence" if _signs(measure, result) else "no evidence"
 
@@ -234,7 +274,9 @@ def _signs(measure: Summary, result: Summary) -> list[str]:
     groups = result.get("groups") or ()
     differing = [quote(g["label"]) for g in groups if g.get("differs")]
     if measure["question"] == "decisions" and differing:
-        signs.append(say("sign of the groups", groups=listed(differing)))
+        both = len(groups) == len(differing) == 2
+        name = "sign of two groups" if both else "sign of the groups"
+        signs.append(say(name, groups=listed(differing)))
     wrong = any(group.get("accuracy_differs") for group in groups)
     if measure["question"] == "errors" and wrong:
         signs.append(say("sign of the error rates"))
@@ -282,8 +324,10 @@ def _answers(summary: Summary, model: int) -> Iterator[Summary]:
             ]
             if names := [name for name in names if name not in alone]:
                 texts.append(say(state, what=what, names=listed(names)))
-            for name in map(_name_of_missing, alone):
-                texts.append(say("significant of missing", what=what, name=name))
+            for name in alone:
+                missing = _name_missing(summary, name)
+                values = {"what": what, "missing": missing, "name": name}
+                texts.append(say("significant of missing", **values))
         if texts:
             text = " ".join(map(_capitalised, texts))
             yield {"question": question, "text": text}
@@ -291,13 +335,26 @@ def _answers(summary: Summary, model: int) -> Iterator[Summary]:
 
 def _differ_alone(measure: Summary | None) -> bool:
     """Return whether only people of a missing group differ significantly."""
-    pairs = measure["pairs"] if measure else []
+    pairs = _significant(measure) if measure else []
     return bool(pairs) and all(any(map(is_missing, one["pair"])) for one in pairs)
 
 
-def _name_of_missing(name: str) -> str:
-    """Name what is missing: one attribute, or any of several."""
-    return " or ".join(name.split(CROSS))
+def _significant(measure: Summary) -> list[Summary]:
+    """Return the pairs of groups that differ significantly, as the verdict counts."""
+    level = measure["level"]
+    return [pair for pair in measure["pairs"] if _is_at_most(pair["pvalue"], level)]
+
+
+def _name_missing(summary: Summary, name: str) -> str:
+    """Name what is missing: one attribute, or any of several that have such people."""
+    found = [
+        attribute["name"]
+        for attribute in summary["attributes"]
+        for group in [*attribute["groups"], *attribute["aside"]]
+        if is_missing(group["label"])
+    ]
+    names = name.split(CROSS)
+    return " or ".join([one for one in names if one in found] or names)
 
 
 def _nothing_to_compare(summary: Summary, model: int) -> str | None:
@@ -484,7 +541,10 @@ def _judge_limits(summary: Summary) -> Iterator[Summary]:
                     ratio = result["smallest_ratio"]
                     kept, text = _ratio_beside(ratio, level, named)
                 else:
-                    kept, text = _value_beside(measures.get(key), key, named)
+                    measure, why = measures.get(key), ""
+                    if measure is None or measure["value"] is None:
+                        why = _why_not(summary, attribute, position, measure, key)
+                    kept, text = _value_beside(measure, key, named | {"why": why})
                 yield {"metric": key, "position": position, "kept": kept, "text": text}
 
 
@@ -527,6 +587,29 @@ def _value_beside(
     return kept, text + _doubt(measure["lower"], measure["upper"], named["limit"])
 
 
+def _why_not(
+    summary: Summary,
+    attribute: Summary,
+    position: int,
+    measure: Summary | None,
+    key: str,
+) -> str:
+    """Say why a metric that has a limit has no value, and what has one."""
+    settings = summary["settings"]
+    if measure is not None:
+        return f": {_reason(attribute, measure)}".replace("Cannot be computed: ", "", 1)
+    if settings["metrics"] not in (None, "all") and key not in settings["metrics"]:
+        return ": it is not among the metrics that were asked for"
+    scored = summary["models"][position]["scores"]
+    is_of_scores = MEASURES[key].question == "scores"
+    if is_of_few_groups(key) and attribute["comparison"] == "pooled" and scored:
+        return ": it compares few groups"
+    why = f": it needs {needs_of(key, settings['scale'])}"
+    if is_of_scores and not scored and summary["positive"] is not None:
+        why += "; demographic_parity_difference compares decisions"
+    return why
+
+
 def _doubt(lower: float | None, upper: float | None, limit: float) -> str:
     """Say that an interval has values on both sides of a limit."""
     if lower is None or upper is None or not lower < limit < upper:
@@ -556,7 +639,7 @@ def _point(
     if state == "weak evidence":
         texts.append(say("signs", signs="; ".join(_signs(measure, result))))
     if state == "significant" and measure["n_groups"] > 2 and measure["pairs"]:
-        texts.append(_count_pairs(attribute, measure))
+        texts += _count_pairs(attribute, measure, result["groups"])
     if measure["question"] == "errors":
         texts += _name_error_rates(result)
     return {"question": measure["question"], "state": state, "text": " ".join(texts)}
@@ -593,8 +676,10 @@ def _name_furthest(
     kind = (
         "further apart, too" if state == "significant" else "further apart, less clear"
     )
-    if pair["pvalue"] > LEVEL * (1 + 1e-9):
+    if not _is_at_most(pair["pvalue"], LEVEL):
         kind = "further apart by chance"
+    elif not _is_at_most(pair["pvalue"], measure["level"]):
+        kind = "further apart, less clear"
     null, by_chance = pair["null_mean"], ""
     if null is not None:
         by_chance = f" ({unit(null)} on average)"
@@ -623,7 +708,7 @@ def _tell_known(
         yield _tell_finding(summary, attribute, shown, state == "significant")
     elif measure["pairs"] and _differ_alone(measure):
         yield say("no known group differs")
-    name = _name_of_missing(attribute["name"])
+    name = _name_missing(summary, attribute["name"])
     verb = "stand out" if measure["decided"] else "differ"
     yield say("missing differs most", name=name, verb=verb)
 
@@ -655,7 +740,8 @@ def _other_pair(attribute: Summary, measure: Summary) -> Summary | None:
     labels = [group["label"] for group in attribute["groups"]]
     pair = [None if i is None else labels[i] for i in measure["attained"]["pair"]]
     close = math.isclose(first["gap"], value, rel_tol=1e-9, abs_tol=1e-9)
-    return None if close and {*pair} == {*first["pair"]} else first
+    all_equal = close and math.isclose(value, 0.0, abs_tol=1e-9)
+    return None if all_equal or (close and {*pair} == {*first["pair"]}) else first
 
 
 def _pair_text(pair: Summary) -> str:
@@ -665,9 +751,11 @@ def _pair_text(pair: Summary) -> str:
     return f"{quote(first)} and {other}"
 
 
-def _count_pairs(attribute: Summary, measure: Summary) -> str:
+def _count_pairs(
+    attribute: Summary, measure: Summary, rows: Sequence[Summary]
+) -> Iterator[str]:
     """Say how many groups, or pairs of groups, differ significantly."""
-    pairs, n_groups = measure["pairs"], measure["n_groups"]
+    pairs, n_groups = _significant(measure), measure["n_groups"]
     n = len({tuple(pair["pair"]) for pair in pairs})
     if pairs[0]["pair"][1] is None:
         verb = "differs" if n == 1 else "differ"
@@ -678,24 +766,33 @@ def _count_pairs(attribute: Summary, measure: Summary) -> str:
             if group["label"] in differ
         ]
         groups = listed(named)
-        return say("groups counted", of=n_groups, n=n, verb=verb, groups=groups)
-    if n == 1:
-        return say("pair differs", pair=_pair_text(pairs[0]))
-    return say(
-        "pairs counted",
-        of=math.comb(n_groups, 2),
-        n=n,
-        pairs=_name_pairs(pairs, _FEW_PAIRS),
-    )
+        yield say("groups counted", of=n_groups, n=n, verb=verb, groups=groups)
+        marked = {row["label"] for row in rows if row.get("differs")}
+        if measure["question"] == "decisions" and marked > differ:
+            verb = "differs" if len(marked) == 1 else "differ"
+            yield say("groups by another test", n=len(marked), verb=verb)
+    elif n == 1:
+        yield say("pair differs", pair=_pair_text(pairs[0]))
+    else:
+        names, of = _name_pairs(pairs, _FEW_PAIRS), math.comb(n_groups, 2)
+        yield say("pairs counted", of=of, n=n, pairs=names)
 
 
-def _pairs_differ(pairs: Sequence[Summary]) -> str:
-    """Say between which groups the difference is significant, each pair once."""
+def _pairs_differ(measure: Summary) -> str:
+    """Say between which groups the difference is significant, each pair once.
+
+    Where it is not, after adjustment for the questions, the p-value alone is small.
+    """
+    pairs, kind = _significant(measure), "differ"
+    if not pairs:
+        pairs, kind = measure["pairs"], "small"
     if pairs[0]["pair"][1] is None:
         groups = dict.fromkeys(quote(pair["pair"][0]) for pair in pairs)
-        return say("groups differ", groups=listed([*groups]))
-    kind = "pair differs" if len({*map(_pair_text, pairs)}) == 1 else "pairs differ"
-    return say(kind, pair=_name_pairs(pairs), pairs=_name_pairs(pairs))
+        return say(f"groups {kind}", groups=listed([*groups]))
+    if len({*map(_pair_text, pairs)}) > 1:
+        return say(f"pairs {kind}", pairs=_name_pairs(pairs))
+    kind = "pair differs" if kind == "differ" else "pair small"
+    return say(kind, pair=_pair_text(pairs[0]))
 
 
 def _name_pairs(pairs: Sequence[Summary], at_most: int = _MOST_PAIRS) -> str:
@@ -804,6 +901,8 @@ def methods(summary: Summary) -> Iterator[str]:
     tested = "differs", "accuracy_differs"
     if any(group.get(name) is not None for group in groups for name in tested):
         yield say("differs from the rest")
+    if {"max_gap", "cvar_fairness"} & {measure["key"] for measure in measures}:
+        yield say("average group")
 
 
 def advice(summary: Summary) -> Iterator[tuple[str, str]]:
@@ -1098,9 +1197,11 @@ def add_chance(
         above = measure["lower"] is not None and measure["lower"] > 0
         doubt = "less clear" if is_found else "may be noise"
         state = "interval above, test not" if above else doubt
-        yield say(state, share=percent(pvalue))
+        several = measure["n_groups"] > 2 or measure["question"] == "errors"
+        as_much = "as much of several" if several and measure["pairs"] else "as much"
+        yield say(state, share=percent(pvalue), as_much=say(as_much))
     elif len(attribute["groups"]) > 2 and measure["pairs"]:
-        yield _pairs_differ(measure["pairs"])
+        yield _pairs_differ(measure)
 
 
 def _describe_cell(summary: Summary, pair: Summary) -> str:

@@ -43,6 +43,7 @@ def check(summary):
             named = {label for pair in measure["pairs"] for label in pair["pair"]}
             assert named <= labels | {None}
         check_doubts(result, row["cells"])
+        check_levels(result, row["cells"])
         states = {cell["state"] for cell in row["cells"]}
         for cell in row["cells"]:
             check_state(cell["measure"], cell["state"], result["groups"])
@@ -66,6 +67,22 @@ def check_doubts(result, cells):
         for measure in result["measures"] if cell["state"] == "significant" else ():
             if measure["question"] == cell["measure"]["question"]:
                 assert NOISE[0] not in measure["sentence"]
+
+
+def check_levels(result, cells):
+    """A metric is significant if Holm's adjustment beside other questions says so."""
+    asked = [cell["measure"] for cell in cells if cell["measure"]]
+    for measure in result["measures"]:
+        if measure["pvalue"] is None:
+            continue
+        others = [m for m in asked if m["question"] != measure["question"]]
+        others = [m["pvalue"] for m in others if m["pvalue"] is not None]
+        pvalues = np.sort([measure["pvalue"], *others])
+        adjusted = pvalues * np.arange(len(pvalues), 0, -1)
+        adjusted = np.maximum.accumulate(adjusted)
+        own = adjusted[np.searchsorted(pvalues, measure["pvalue"])]
+        small = measure["pvalue"] <= measure["level"] * (1 + 1e-9)
+        assert small == (own <= 0.05 * (1 + 1e-9))
 
 
 def check_point(measure, point):
@@ -110,8 +127,12 @@ def check_measure(measure):
                 assert label in sentence
         elif measure["key"] != "madd":
             assert pairs[0]["gap"] == pytest.approx(value, abs=1e-9)
+        several, level = measure["n_groups"] > 2, measure["level"]
+        significant = [p for p in pairs if p["pvalue"] <= level * (1 + 1e-9)]
         said = "statistically significant" in sentence.lower()
-        assert said == (small and measure["n_groups"] > 2)
+        assert said == (len(significant) > 0 and several)
+        alone = "for this question alone" in sentence.lower()
+        assert alone == (small and not significant and several)
 
 
 def check_state(measure, state, groups):

@@ -195,7 +195,7 @@ def test_rows_without_an_outcome_are_left_out_and_named(audit, table):
     text = "20 rows (10.0%) without a value of “p” or “y” are left out of every number."
     assert summary["cautions"][0] == text
     page = audit(f"{GOOD} --missing-values drop")[1]
-    for shown in (text, "180 rows (20 more left out)"):
+    for shown in (text, "180 rows, 20 more left out"):
         assert shown in page
     assert audit(f"{GOOD} --missing-groups group")[0] == 2
 
@@ -393,16 +393,19 @@ def test_odd_values_are_told(audit, table):
     table["age"] = np.arange(200) % 60 + 20
     table.loc[:2, "age"] = [0, 999, 999]
     table["person_id"] = np.arange(200) - 10 * (np.arange(200) >= 190)
+    table["band"] = np.tile(["<25", "25-34", "8888", ">34"], 50)
     table.to_csv("table.csv", index=False)
-    command = LABELS_TO_JSON.replace("sex", "sex,age,code")
+    command = LABELS_TO_JSON.replace("sex", "sex,age,code,band")
     said = audit(f"{command} --min-group-size 1")[2].err
     for text in (
         "column 'sex' has 'f' (10) beside 'F' (",
         "column 'code' has 'Code Not Available' (3 rows) and 'N/A' (2 rows), which may "
         "stand for missing values; --na-values 'Code Not Available,N/A' makes them",
         "column 'age' has 0 (1 row) and 999 (2 rows) beside 20 to 79",
+        "column 'band' has '8888' (50 rows) among ranges, which may stand for missing",
         " groups, each a number; ranges that begin at ",
         "column 'person_id' has 10 values that an earlier row has, too",
+        "have several rows, --cluster person_id permutes and counts people",
     ):
         assert text in said
     page = json.loads(audit(f"{command} --min-group-size 1")[1])
@@ -682,7 +685,10 @@ def test_limits(audit):
     assert audit(f"{NUMBERS} --limit mcdp=1 --limit madd=2")[0] == 0
     code, _, said = audit(f"{LABELS_TO_JSON} --limit mcdp=1")
     assert code == 3
-    assert "not computed" in said.err
+    why = "it needs y_score; demographic_parity_difference compares decisions."
+    assert f"mcdp was not computed, so not compared with 1: {why}" in said.err
+    refused = audit(f"{LABELS_TO_JSON} --limit foo=1")[2].err
+    assert "--limit must be 'impact_ratio', 'demo" in refused
     page = audit(f"{LABELS_TO_JSON} --limit 0.25")[1]
     assert json.loads(page)["settings"]["limit"] == 0.25
 

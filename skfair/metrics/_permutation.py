@@ -90,6 +90,10 @@ class PermutationTestResult(Result):
     ordered_by: Literal["pairs", "value"] = "value"
     pairs: pd.DataFrame = field(repr=False, default_factory=pd.DataFrame)
 
+    def _table(self) -> pd.DataFrame | None:
+        """Return the pair that decides the test."""
+        return self.pairs.head(1) if len(self.pairs) else None
+
 
 def permutation_test(
     metric: Any,

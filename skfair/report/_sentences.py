@@ -102,6 +102,10 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "“Male” is furthest from the average group: 26.2% are 9.2 points above its "
         "17.0%",
     ),
+    "max_gap of none": (
+        "All groups have the rate of the average group, {theirs}",
+        "All groups have the rate of the average group, 50.0%",
+    ),
     "cvar_fairness": (
         "The {share} of groups furthest from the average ({n_tail} of {n_groups}) are "
         "{value} points from it on average",

@@ -1056,6 +1056,8 @@ def describe(summary: Summary, attribute: Summary, measure: Summary) -> str:
     name = key if key in SENTENCES else "other"
     if key in _MORE:
         values |= _MORE[key](summary, measure, values)
+    if key == "max_gap" and math.isclose(measure["value"], 0.0, abs_tol=1e-9):
+        name = "max_gap of none"
     if key == "cvar_fairness" and place["n_tail"] == 1:
         name = "cvar_fairness of one"
     for kind, said in (

@@ -172,7 +172,8 @@ def test_groups_that_differ_in_error_rate_are_named(make_of_many, n_classes):
     assert differs.sum() == 1
     row = expected.loc["g3"]
     rates = [f"{100 * row[name]:.1f}%" for name in ("rate", "rate_of_others")]
-    text = "Of 12 groups, 1 differs in error rate from all other rows: "
+    text = "Over all true labels together, 1 of 12 groups differs in error rate from "
+    text += "all other rows: "
     text += f"\u201cg3\u201d ({rates[0]}, others {rates[1]})."
     (point,) = (
         point
@@ -238,7 +239,7 @@ def test_the_page_has_the_error_rates_of_many_groups(make_of_many):
     page = make_of_many(*wrong_in_one(14)).to_html()
     assert page.count('<th scope="col">Accuracy differs from the rest</th>') == 2
     assert page.count('<td data-label="Accuracy differs from the rest">yes</td>') == 1
-    assert "Of 14 groups, 1 differs in error rate" in page
+    assert "1 of 14 groups differs in error rate" in page
 
 
 # --- calibration

@@ -261,14 +261,34 @@ def check_report(report, rows):
         if measure["value"] is not None:
             rest = finding_of(measure["sentence"], rows, measure["key"])
             check_rest(rest.removeprefix("."), AFTER)
+            several = len(attribute["groups"]) > 2 or measure["question"] == "errors"
+            stands_out = "a difference that stands out as much" in rest
+            doubted = "of random groupings" in rest
+            assert stands_out == (doubted and several and len(measure["pairs"]) > 0)
             for share in re.findall(r"([\d.]+)% of random groupings", rest):
                 expected = 100 * measure["pvalue"]
                 assert float(share) == pytest.approx(expected, abs=0.051)
+    many = attribute["comparison"] == "pooled"
+    for point in summary["verdict"]["points"] if many else ():
+        if point["question"] == "decisions" and point["state"] == "significant":
+            measure = cells["decisions"]["measure"]
+            check_marked(point["text"], measure, result)
     pvalues = [m["pvalue"] for m in measures.values() if m["pvalue"] is not None]
     said = named("some tests", summary["verdict"]["tests"]["sentence"])
     if said is not None:
         assert int(said["n"]) == len(pvalues)
         assert int(said["small"]) == sum(p <= 0.05 for p in pvalues)
+
+
+def check_marked(text, measure, result):
+    """Count the groups that the table marks, where the verdict names fewer."""
+    marked = {group["label"] for group in result["groups"] if group.get("differs")}
+    level = measure["level"] * (1 + 1e-9)
+    found = {one["pair"][0] for one in measure["pairs"] if one["pvalue"] <= level}
+    pattern = r"in the table of groups, (\d+) differs? from the rest"
+    said = re.search(pattern, text)
+    assert (said is not None) == (marked > found)
+    assert said is None or int(said[1]) == len(marked)
 
 
 def check_point(point, cell, rows):

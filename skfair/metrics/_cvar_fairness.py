@@ -34,7 +34,7 @@ from skfair.metrics._permutation import (
     permute,
 )
 from skfair.metrics._resampling import check_seed, read_and_evaluate
-from skfair.metrics._sample import Part, Sample
+from skfair.metrics._sample import Sample, SamplePart
 from skfair.statistics import CountTable
 
 
@@ -689,12 +689,12 @@ def cvar_fairness_test(
     if weighted is None:
         variance = RateVariance(estimator=estimator)
         cells = estimator.cells
-        sample = Sample(variance, cells, (Part(cells),))
+        sample = Sample(variance, cells, (SamplePart(cells),))
     else:
         columns = sensitive_features, None, sample_weight, counts
         part = weighted.select(weighted.check(metric.read(y_true, y_pred, *columns)))
         part = replace(part, position=None)
-        sample = Sample(weighted, part, (Part(part),))
+        sample = Sample(weighted, part, (SamplePart(part),))
     test = permute(
         sample,
         sample.value,

@@ -33,7 +33,7 @@ from skfair.metrics._resampling import (
     unit_of,
     value_of,
 )
-from skfair.metrics._sample import Part, Sample
+from skfair.metrics._sample import Sample, SamplePart
 
 #: Up to this many gaps each is standardised by its own moments.
 _MAX_GAPS = 1000
@@ -297,8 +297,8 @@ def permute(
 ) -> PermutationTestResult:
     """Test a metric whose value is given; `options` go to `read_each`."""
     unit = unit_of(sample.metric, sample.rows)
-    sample, parts = permuted_sample(sample, within)
-    draws = ([sample.permuted(generator, parts)] for _ in range(n_permutations))
+    sample, blocks = permuted_sample(sample, within)
+    draws = ([sample.permuted(generator, blocks)] for _ in range(n_permutations))
     (result,) = permutation_tests(
         [sample],
         draws,
@@ -408,7 +408,7 @@ class GapReader:
         """
         null = drawn[:, 0]
         numbers = np.vstack([self(sample), drawn[~np.isnan(null)]])[:, 1:]
-        order = Order.from_numbers(numbers, self.unit)
+        order = PermutationOrder.from_numbers(numbers, self.unit)
         return PermutationTestResult(
             value=observed,
             pvalue=order.pvalue,
@@ -419,7 +419,7 @@ class GapReader:
             pairs=self._table(sample, order),
         )
 
-    def _table(self, sample: Sample, order: Order) -> pd.DataFrame:
+    def _table(self, sample: Sample, order: PermutationOrder) -> pd.DataFrame:
         """Return the table of pairs, the largest standardised gap first."""
         tables, start = [], 0
         for part, gaps in enumerate(self._gaps(sample)):
@@ -446,7 +446,7 @@ class GapReader:
         return table.drop(columns=_ORDER).head(_MAX_GAPS).reset_index(drop=True)
 
 
-def _names_of_pairs(part: Part, gaps: PairGaps) -> dict[str, pd.Series]:
+def _names_of_pairs(part: SamplePart, gaps: PairGaps) -> dict[str, pd.Series]:
     """Return labels of both groups, stratum and class of each pair."""
     labels = part.rows.labels
     none: list[Any] = [None] * len(gaps.first)
@@ -465,25 +465,26 @@ def _places(gaps: PairGaps) -> Floats:
     return np.array([gaps.place(*pair) for pair in pairs])
 
 
-class Order(NamedTuple):
-    """Orders the given arrangement and permutations by their largest standardised gap.
+class PermutationOrder(NamedTuple):
+    """Compares the observed groups with permutations by the largest standardised gap.
 
-    Each gap is centred and divided by its mean and standard deviation over all
-    arrangements. Where the largest gaps are equal the sum of all gaps decides.
+    Each gap is centred and divided by its mean and standard deviation over the
+    observed groups and all permutations. Where the largest gaps are equal, the sum of
+    all gaps decides.
     """
 
     means: Floats
     deviations: Floats
     #: Mean of each gap over permutations.
     by_chance: Floats
-    #: Largest standardised gap of each arrangement, the given one first.
+    #: Largest standardised gap of the observed groups, then of each permutation.
     largest: Floats
     rounding: float
     pvalue: float
 
     @classmethod
-    def from_numbers(cls, numbers: Floats, unit: float) -> Order:
-        """Order arrangements by their gaps, in rows; gaps may be undefined."""
+    def from_numbers(cls, numbers: Floats, unit: float) -> PermutationOrder:
+        """Order rows of gaps, first those observed; gaps may be undefined."""
         means, deviations = _moments(numbers)
         deviations[deviations <= _NO_DEVIATION * unit] = math.inf
         smallest = deviations.min(initial=math.inf)
@@ -530,28 +531,28 @@ def _mean_of_defined(null: Floats) -> float:
 
 
 def permuted_sample(sample: Sample, within: Any) -> tuple[Sample, list[Integers]]:
-    """Return a sample, and the positions of its rows that are permuted together.
+    """Return the sample to permute, and its exchangeable blocks of positions.
 
-    Where people who are alike make few cells, as decisions do, the sample is one of
-    cells: numbers of people are drawn faster than people.
+    Where people who are alike make few cells, as decisions do, the sample holds cells
+    in place of people: numbers of people are drawn faster than people.
     """
     rows = sample.rows
-    parts = parts_to_permute(within, sample.metric, rows)
+    blocks = exchangeable_blocks(within, sample.metric, rows)
     strata = rows.people.strata
     if strata is not None:
         codes = strata.codes
-        if any(np.ptp(codes[part]) for part in parts if len(part)):
+        if any(np.ptp(codes[block]) for block in blocks if len(block)):
             sample = replace(sample, resplits_strata=True)
     if rows.n is not None:
-        return sample.dealt(parts)
+        return sample.dealt(blocks)
     single = rows.cluster is None and len(sample.parts) == 1
     if single and orders_by_pairs(sample):
-        return sample.count_in_cells(parts)
-    return sample, parts
+        return sample.count_in_cells(blocks)
+    return sample, blocks
 
 
-def parts_to_permute(within: Any, metric: Metric, rows: Rows) -> list[Integers]:
-    """Return positions of the people among whom groups are permuted."""
+def exchangeable_blocks(within: Any, metric: Metric, rows: Rows) -> list[Integers]:
+    """Return the positions of the people of each block in which groups are permuted."""
     people, strata = rows.people, []
     positions = people.counted_positions()
     if isinstance(within, str) and within == "auto":
@@ -572,7 +573,7 @@ def parts_to_permute(within: Any, metric: Metric, rows: Rows) -> list[Integers]:
     if not strata:
         return [positions]
     codes, _ = intersect(strata)
-    return [positions[part] for part in rows_by_code(codes) if len(part)]
+    return [positions[block] for block in rows_by_code(codes) if len(block)]
 
 
 def warn_of_errors(name: str) -> None:
@@ -646,7 +647,7 @@ _N_PERMUTATIONS = 40
 _MAX_PAIRS = 45
 
 
-def subtract_noise(sample: Sample, parts: list[Integers]) -> float:
+def subtract_noise(sample: Sample, blocks: list[Integers]) -> float:
     """Subtract the noise from a defined metric, in squares, for each pair of groups.
 
     The noise of a pair is the mean square of its gap over permutations of all groups.
@@ -660,7 +661,7 @@ def subtract_noise(sample: Sample, parts: list[Integers]) -> float:
     if len(pairs) > _MAX_PAIRS or len(pairs) < 2:
         pairs = []
     generator = check_seed(0)
-    drawn = [sample.permuted(generator, parts) for _ in range(_N_PERMUTATIONS)]
+    drawn = [sample.permuted(generator, blocks) for _ in range(_N_PERMUTATIONS)]
     null = np.array([_values(permuted, pairs) for permuted in drawn]) ** 2
     null = null[~np.isnan(null).any(axis=1)]
     if not len(null):

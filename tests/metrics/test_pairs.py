@@ -32,7 +32,7 @@ from skfair.metrics import (
 from skfair.metrics._abcc import ABCC, area
 from skfair.metrics._mcdp import MCDP, sustained_gap
 from skfair.metrics._pairs import compared_pairs
-from skfair.metrics._permutation import Order
+from skfair.metrics._permutation import PermutationOrder
 from skfair.statistics import CountTable
 from skfair.statistics._distributions import gap_between
 
@@ -282,7 +282,7 @@ def test_level_is_exact_over_all_arrangements(sizes):
     gaps = np.array(gaps)
     pvalues, smallest = [], []
     for i in range(len(gaps)):
-        order = Order.from_numbers(
+        order = PermutationOrder.from_numbers(
             np.vstack([gaps[i], np.delete(gaps, i, axis=0)]), 1.0
         )
         pvalues.append(order.pvalue)

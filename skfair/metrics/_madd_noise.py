@@ -11,6 +11,12 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from skfair._utils._arrays import Floats, quotients
+from skfair.metrics._gap_ends import (
+    ends_by_size,
+    low_end,
+    one_score_high_end,
+    pairs_of_variances,
+)
 from skfair.metrics._inputs import Multigroup
 from skfair.metrics._madd_bins import (
     N_BANDWIDTHS,
@@ -27,11 +33,7 @@ from skfair.metrics._quantiles import (
     compare_values,
     differences,
     distribution_free_quantiles,
-    ends_by_size,
-    low_end,
-    one_score_high_end,
     one_score_quantiles,
-    pairs_of_variances,
     shares_of_groups,
     sum_by_comparison,
 )
@@ -57,7 +59,7 @@ def compare_bins(
 ) -> Comparisons:
     """Compare histograms; tangents are means of functions of values -1 and 1."""
     statistic, sizes, _ = observed
-    histograms = _histograms(observed, multigroup)(n_bins)
+    histograms = _make_histograms(observed, multigroup)(n_bins)
     if method == "band":
         return _compare_histograms(value, histograms, observed, multigroup)
     shares = shares_of_groups(statistic)
@@ -90,10 +92,13 @@ def compare_bins(
 Histograms: TypeAlias = dict[str, Floats]
 
 
-def _histograms(
+def _make_histograms(
     observed: Observed, multigroup: Multigroup
 ) -> Callable[..., Histograms]:
-    """Compare the histograms of all groups, or of some comparisons, by bins."""
+    """Return a function that compares histograms of `n_bins` bins.
+
+    By default groups are compared in all comparisons, else in those of some positions.
+    """
     statistic, sizes, _ = observed
     if statistic.n_groups > _FEW_GROUPS:
         groups = [statistic.select_group(group) for group in range(statistic.n_groups)]
@@ -106,7 +111,7 @@ def _histograms(
         np.sqrt(sum_by_comparison(1 / sizes, group_shares, multigroup)),
     )
 
-    def compare_bins(n_bins: int, compared: Any = slice(None)) -> Histograms:
+    def histograms_of(n_bins: int, compared: Any = slice(None)) -> Histograms:
         edges = np.nextafter(np.arange(1, n_bins) / n_bins, 0)
         at_edges = cdfs(edges)
         shares = np.diff(at_edges, axis=1, prepend=0, append=1)
@@ -134,7 +139,7 @@ def _histograms(
             "scale": scale[compared],
         }
 
-    return compare_bins
+    return histograms_of
 
 
 def cdfs_at(groups: Sequence[Any]) -> Callable[[Floats], Floats]:
@@ -176,13 +181,14 @@ def compare_stable(observed: Observed, multigroup: Multigroup) -> Comparisons:
     for i, (_, rows, curve) in enumerate(gap_curves(statistic, pairs, N_BANDWIDTHS)):
         first, last, means[i] = stable_interval(curve, rows)
         chosen[i] = np.linspace(first, last, _MAX_HISTOGRAMS)
-    compare_bins, n_bins = _histograms(observed, multigroup), bin_numbers(N_BANDWIDTHS)
+    histograms_of = _make_histograms(observed, multigroup)
+    n_bins = bin_numbers(N_BANDWIDTHS)
     histograms: Histograms = {}
     for bandwidth in np.unique(chosen):
         times = np.count_nonzero(chosen == bandwidth, axis=1)
         compared = np.flatnonzero(times)
         share = times[compared] / _MAX_HISTOGRAMS
-        of_bandwidth = compare_bins(int(n_bins[bandwidth]), compared)
+        of_bandwidth = histograms_of(int(n_bins[bandwidth]), compared)
         for name, numbers in of_bandwidth.items():
             mean = histograms.setdefault(name, np.zeros(len(pairs)))
             mean[compared] += numbers * share

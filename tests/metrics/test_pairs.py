@@ -30,9 +30,10 @@ from skfair.metrics import (
     values_by_class,
 )
 from skfair.metrics._abcc import ABCC, area
-from skfair.metrics._mcdp import MCDP, sustained_gap
+from skfair.metrics._mcdp import MCDP
 from skfair.metrics._pairs import compared_pairs
 from skfair.metrics._permutation import PermutationOrder
+from skfair.metrics._windows import sustained_gap
 from skfair.statistics import CountTable
 from skfair.statistics._distributions import gap_between
 

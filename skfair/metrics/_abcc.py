@@ -56,7 +56,7 @@ class ABCC(GapOfDistributions):
 
     def measure(self, gap: Gap) -> float:
         """Measure the area between two CDFs."""
-        return area(gap, self.largest)
+        return area(gap, self.upper_limit)
 
     def measure_at(self, scores: Floats) -> Callable[[Floats], Floats]:
         """Return the area of rows of gaps at some scores."""
@@ -72,14 +72,16 @@ class ABCC(GapOfDistributions):
         statistic, sizes, _ = observed
         shares = shares_of_groups(statistic)
         gaps = measure_gaps(statistic, self.multigroup, area, areas_at)
-        above, below = distribution_free_quantiles(
-            sizes, shares, self.multigroup, method
-        )
+        free = distribution_free_quantiles(sizes, shares, self.multigroup, method)
+        to_upper_end, to_lower_end = free.of_mean, free.of_cdf
         if method == "band":
             moments = mean_moments(statistic)
-            above, further = noise_of_means(moments, sizes, shares, self.multigroup)
-            below = shift_quantiles(_area_noise(observed, self.multigroup), further)
-        return compare_gaps(gaps, above, below)
+            to_upper_end, further = noise_of_means(
+                moments, sizes, shares, self.multigroup
+            )
+            mean_noise = _area_noise(observed, self.multigroup)
+            to_lower_end = shift_quantiles(mean_noise, further)
+        return compare_gaps(gaps, to_upper_end, to_lower_end)
 
 
 #: Scores at which the noise of the area between CDFs is evaluated.

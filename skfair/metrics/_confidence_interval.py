@@ -279,7 +279,7 @@ def compare_rows(
     ) -> Comparisons:
         """Join the comparisons of classes or strata: the largest, or the mean."""
         if not compared:
-            return UNDEFINED._replace(maximum=metric.largest)
+            return UNDEFINED._replace(maximum=metric.upper_limit)
         weights = None
         if strata and metric.averages_strata:
             weights = [stratum.weight for stratum in strata]

@@ -281,7 +281,7 @@ def rate_variance(
     """
     check_flag("bias_correction", bias_correction)
     metric = MaxGap(quality=quality, pos_label=pos_label)
-    statistic = metric.tabulate(y_true, y_pred, sensitive_features, None, counts)
+    statistic = metric.read_statistic(y_true, y_pred, sensitive_features, None, counts)
     estimator = RateVarianceEstimator(
         "rate_variance", statistic, group_weights, sampling
     )
@@ -681,7 +681,7 @@ def cvar_fairness_test(
     rows = y_true, y_pred, sensitive_features, sample_weight, counts
     estimator = RateVarianceEstimator(
         "cvar_fairness_test",
-        metric.tabulate(*rows),
+        metric.read_statistic(*rows),
         group_weights,
         sampling,
         weighted=weighted is not None,

@@ -310,7 +310,7 @@ class DCPResult(TableResult):
         """
         metric = DCP(tol=tol, time_limit=time_limit, method=method)
         rows = y_true, y_pred, sensitive_features, sample_weight, counts
-        statistic = metric.tabulate(*rows)
+        statistic = metric.read_statistic(*rows)
         reason, advice = metric.why_undefined(statistic)
         if reason:
             metric.undefined(reason, advice).warn()

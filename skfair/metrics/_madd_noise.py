@@ -63,20 +63,19 @@ def compare_bins(
     if method == "band":
         return _compare_histograms(value, histograms, observed, multigroup)
     shares = shares_of_groups(statistic)
-    noise_of_mean, _ = distribution_free_quantiles(sizes, shares, multigroup, method)
+    free = distribution_free_quantiles(sizes, shares, multigroup, method)
 
-    def free_above(tail: float) -> Any:
-        return 2 * noise_of_mean(tail)
+    def to_upper_end(tail: float) -> Any:
+        return 2 * free.of_mean(tail)
 
-    def free_below(tail: float) -> Any:
+    def to_lower_end(tail: float) -> Any:
         if method == "anytime":  # at once for all 2**n_bins functions
-            return 2 * noise_of_mean(tail * 0.5**n_bins)
+            return 2 * free.of_mean(tail * 0.5**n_bins)
         roots = np.sqrt((n_bins - 1) / sizes)
-        return sum_by_comparison(
-            roots, shares, multigroup, power=1
-        ) + 2 * noise_of_mean(tail)
+        mean_distance = sum_by_comparison(roots, shares, multigroup, power=1)
+        return mean_distance + 2 * free.of_mean(tail)
 
-    return compare_values(value, histograms["values"], free_above, free_below)
+    return compare_values(value, histograms["values"], to_upper_end, to_lower_end)
 
 
 #: Numbers of the histograms of all comparisons, by name; means over bandwidths where
@@ -256,9 +255,11 @@ def _noisy_values() -> tuple[Floats, Floats]:
 
 
 def _remove_noise(histograms: Histograms, quantile: float) -> Floats:
-    """Return the largest x that S E|x / S + N| plus noise allows.
+    """Return the largest true value that the observed one does not rule out.
 
-    The noise is a quantile of normal noise with the standard deviation of |x / S + N|.
+    A true value x under noise of total deviation S is seen as S E|x / S + N| on
+    average, N standard normal. The observed value may be below that average by
+    `quantile` standard deviations.
     """
     means, spreads = _noisy_values()
     ends = []

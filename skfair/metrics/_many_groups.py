@@ -388,20 +388,20 @@ class CVaRFairness(DistanceFromAverage):
             return tail_mean(values, weights, shares, alpha)
 
         if method == "band":
-            above, below = _tail_noise_of_rates(
+            to_upper_end, to_lower_end = _tail_noise_of_rates(
                 rates, sizes, weights, alpha, average_tail
             )
         else:
-            mean_noise, _ = distribution_free_quantiles(
-                sizes, weights, "pooled", method
-            )
+            free = distribution_free_quantiles(sizes, weights, "pooled", method)
 
-            def below(tail: float) -> Any:
-                return average_tail(mean_noise(tail / (2 * len(rates))))
+            def to_lower_end(tail: float) -> Any:
+                return average_tail(free.of_mean(tail / (2 * len(rates))))
 
-            above = below
+            to_upper_end = to_lower_end
         value = average_tail(groups.gaps[groups.compared])
-        comparisons = compare_values(float(value), np.array([value]), above, below)
+        comparisons = compare_values(
+            float(value), np.array([value]), to_upper_end, to_lower_end
+        )
         return comparisons._replace(reason=estimate.reason, message=estimate.message)
 
 
@@ -634,7 +634,7 @@ def _tail_noise_of_rates(
     alpha: float,
     average_tail: Callable[[Floats], float],
 ) -> tuple[Quantiles, Quantiles]:
-    """Return quantiles of the noise of the tail above, and below, in large samples."""
+    """Return the distances from the mean of the tail to its ends, in large samples."""
     variances, n_groups = variances_of_means(rates, rates, sizes), len(rates)
 
     def furthest(tail: float) -> Floats:
@@ -642,7 +642,7 @@ def _tail_noise_of_rates(
         ends = [exact_distance(p, sizes, tail) for p in (rates, 1 - rates)]
         return np.maximum(*ends) ** 2
 
-    def below(tail: float) -> Any:
+    def to_lower_end(tail: float) -> Any:
         one_by_one = sum_by_comparison(
             furthest(tail / (2 * n_groups)), weights, "pooled"
         )
@@ -653,9 +653,8 @@ def _tail_noise_of_rates(
         noise += quantile * _tail_deviation(widest, weights, alpha, average_tail)
         return min(each, noise)
 
-    return normal_quantiles(
-        _tail_deviation(variances, weights, alpha, average_tail)
-    ), below
+    deviation = _tail_deviation(variances, weights, alpha, average_tail)
+    return normal_quantiles(deviation), to_lower_end
 
 
 def _tail_deviation(
@@ -664,10 +663,10 @@ def _tail_deviation(
     alpha: float,
     average_tail: Callable[[Floats], float],
 ) -> Any:
-    """Bound the standard deviation of the mean of signed gaps over any tail.
+    """Bound the standard deviation of the mean signed gap in a tail, of any groups.
 
-    A rate has the coefficient of its group in the tail, at most its weight over
-    1 - alpha, and its weight in the average. A square is below its chord.
+    A rate's coefficient is at most t plus its weight, t from 0 to weight / (1 - alpha)
+    being its share of the tail; its square is bounded by the chord over that range.
     """
     most = weights / (1 - alpha)
     slopes = ((most + weights) ** 2 - weights**2) * variances

@@ -164,16 +164,16 @@ class MCDP(GapOfDistributions):
         windows_of_data = self.scale == "rank" and not at_one_score
         if method == "band" and multigroup == "pairwise" and not windows_of_data:
             return _gap_comparisons(gaps, sizes, at_one_score=at_one_score)
-        above, below = distribution_free_quantiles(sizes, shares, multigroup, method)
+        free = distribution_free_quantiles(sizes, shares, multigroup, method)
+        to_upper_end = free.of_mean if at_one_score else free.of_cdf
+        to_lower_end = free.of_cdf
         if method == "band":
             scale = np.sqrt(sum_by_comparison(1 / sizes, shares, multigroup))
-            above = bridge_quantiles(scale, sides=1)
+            to_upper_end = bridge_quantiles(scale, sides=1)
             if at_one_score:
-                above = one_score_quantiles(sizes, shares, multigroup)
-            below = bridge_quantiles(scale, sides=2)
-        elif not at_one_score:
-            above = below
-        moved = compare_gaps(gaps, above, below)
+                to_upper_end = one_score_quantiles(sizes, shares, multigroup)
+            to_lower_end = bridge_quantiles(scale, sides=2)
+        moved = compare_gaps(gaps, to_upper_end, to_lower_end)
         if method == "anytime" and at_one_score and multigroup == "pairwise":
             return moved._replace(low=_mixed_low(gaps, statistic, sizes))
         return moved
@@ -200,7 +200,7 @@ def _gap_comparisons(
         ceilings = gaps.ceilings + supremum_quantile(tail, sides=1) * scale
         return find_largest(ceilings, lambda i: end(i, gaps.value_of(i)))[0]
 
-    return Comparisons(gaps.largest[0], len(gaps.pairs), low, high)
+    return Comparisons(gaps.largest_with_position[0], len(gaps.pairs), low, high)
 
 
 def _mixed_low(

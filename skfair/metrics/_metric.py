@@ -142,7 +142,7 @@ class Metric(ABC):
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
-    def largest(self) -> float:
+    def upper_limit(self) -> float:
         """Largest value with these options."""
         return self.maximum
 
@@ -170,7 +170,7 @@ class Metric(ABC):
         """Collect the statistic of selected rows that have a group."""
         return rows.grouped()
 
-    def count(self, part: Rows) -> Any:
+    def collect_part(self, part: Rows) -> Any:
         """Select checked rows of one stratum and class, and collect their statistic."""
         return self.collect(self.select(part))
 
@@ -214,7 +214,7 @@ class Metric(ABC):
         if "method" in self.options:
             hint = f" functools.partial({self.name}, method=...) sets its own method."
         check_choice("method", method, get_args(Method), hint)
-        if self.largest == math.inf and method != "band":
+        if self.upper_limit == math.inf and method != "band":
             raise ValueError(
                 f"method must be 'band' for {self.name} of numbers, got {method!r}: "
                 "its bounds are for values in a known range, and numbers have none."
@@ -222,7 +222,7 @@ class Metric(ABC):
 
     def observe(self, part: Rows) -> Observed:
         """Return the statistic of a part, with what its noise depends on."""
-        statistic = self.count(part)
+        statistic = self.collect_part(part)
         if part.cluster is None:
             return Observed(statistic, statistic.effective_sizes)
         return Observed(statistic, self.select(part).grouped().effective_sizes)
@@ -346,7 +346,7 @@ class Metric(ABC):
 
     def estimate_part(self, part: Rows) -> Estimate:
         """Find the value of checked rows of one stratum and class."""
-        return self.estimate_statistic(self.count(part))
+        return self.estimate_statistic(self.collect_part(part))
 
     def estimate_statistic(self, statistic: Any) -> Estimate:
         """Find the value of a statistic, or why it has none."""
@@ -376,7 +376,7 @@ class Metric(ABC):
                 small_groups[estimate.small_groups + place] = True
         return Estimate(value, small_groups=listed([*small_groups]))
 
-    def tabulate(
+    def read_statistic(
         self,
         y_true: Any,
         y_pred: Any,
@@ -388,25 +388,23 @@ class Metric(ABC):
         columns = sensitive_features, None, sample_weight, counts
         rows = self.read(y_true, y_pred, *columns, takes_strata=False)
         check_shape(rows.y_pred, self.inputs[1])
-        return self.count(self.check(rows))
+        return self.collect_part(self.check(rows))
 
     def compare(self, observed: Observed, method: Method) -> Comparisons:
         """Compare the groups of a statistic, and bound the noise of their gaps."""
         self.check_method(method)
-        largest = self.largest
+        limit = self.upper_limit
         if not self.leaves_groups_out:
             reason, advice = self.why_undefined(observed.statistic)
             if reason:
                 message = self.undefined(reason, advice).message
-                return UNDEFINED._replace(
-                    reason=reason, message=message, maximum=largest
-                )
+                return UNDEFINED._replace(reason=reason, message=message, maximum=limit)
         statistic, unit = self.rescale(observed.statistic), 1.0
-        if largest == math.inf:
+        if limit == math.inf:
             statistic, unit = move_to_unit(statistic)
         comparisons = self.bound_noise(observed._replace(statistic=statistic), method)
         place = partial(self.pair_and_place, statistic)
-        comparisons = comparisons._replace(maximum=largest, locate=place)
+        comparisons = comparisons._replace(maximum=limit, locate=place)
         return comparisons if unit == 1 else comparisons.scale_to_unit(unit)
 
 
@@ -446,7 +444,7 @@ class MetricOfPairs(Metric):
         """Find the value, and name its two groups, if they have few rows."""
         located = self.largest_pair(statistic)
         sizes, which = self.rows_compared(statistic, located)
-        # Who sets a minimum size has said how many rows are enough.
+        # Whoever sets a minimum size has said how many rows are enough.
         if statistic.min_group_size > 1 or sizes.min() >= FEW_ROWS:
             return located.value, ""
         small = [

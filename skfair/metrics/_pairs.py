@@ -124,16 +124,21 @@ def compared_pairs(n_groups: int, multigroup: Multigroup) -> list[Pair]:
     return [*zip(first.tolist(), others, strict=True)]
 
 
-#: Numbers that a metric compares in each of its cells: of groups, shape (n_cells,
-#: n_groups), nan where they are not compared; of everyone, shape (n_cells,); how many
-#: rows each group has, shaped as the first; and names of the cells.
-Numbers: TypeAlias = tuple[
-    Floats, Floats, NDArray[Any], tuple[Mapping[str, Hashable], ...]
-]
+class NumbersByCell(NamedTuple):
+    """Numbers that a metric compares in each of its cells."""
+
+    #: Numbers of groups, of shape (n_cells, n_groups); nan where they are not compared.
+    by_group: Floats
+    #: Number of everyone in each cell.
+    overall: Floats
+    #: Rows of each group in each cell, of shape (n_cells, n_groups).
+    sizes: NDArray[Any]
+    #: Names of the parts of each cell.
+    cells: tuple[Mapping[str, Hashable], ...]
 
 
 def pairs_of_numbers(
-    numbers_of: Callable[[Any], Numbers],
+    numbers_of: Callable[[Any], NumbersByCell],
     statistic: Any,
     *,
     multigroup: Multigroup = "pairwise",
@@ -147,24 +152,27 @@ def pairs_of_numbers(
     return PairGaps(first, second, values, sizes, cells)
 
 
-def locate_in_cells(numbers: Numbers, multigroup: Multigroup) -> tuple[int, Located]:
+def locate_in_cells(
+    numbers: NumbersByCell, multigroup: Multigroup
+) -> tuple[int, Located]:
     """Locate the largest difference of numbers of groups, and its cell."""
-    by_group, overall, *_ = numbers
     located = [
         locate_largest(*in_cell, multigroup)
-        for in_cell in zip(by_group, overall.tolist(), strict=True)
+        for in_cell in zip(numbers.by_group, numbers.overall.tolist(), strict=True)
     ]
     gaps = np.array([each.value for each in located])
     cell = int(np.where(np.isnan(gaps), -1, gaps).argmax())
     return cell, located[cell]
 
 
-def mean_outcomes(rows: Rows) -> Numbers:
+def mean_outcomes(rows: Rows) -> NumbersByCell:
     """Return the mean outcomes of groups with enough rows."""
     enough = rows.counts >= max(rows.min_group_size, 1)
     means = np.where(enough, rows.means, np.nan)
     overall = quotients(rows.sums.sum(), rows.totals.sum(), np.nan)
-    return means[np.newaxis], overall.reshape(1), rows.counts[np.newaxis], ({},)
+    return NumbersByCell(
+        means[np.newaxis], overall.reshape(1), rows.counts[np.newaxis], cells=({},)
+    )
 
 
 def locate_outcomes(statistic: Rows, *, multigroup: Multigroup = "pairwise") -> Located:
@@ -231,7 +239,7 @@ class MeasuredGaps(NamedTuple):
     value_of: Callable[[int], float]
 
     @property
-    def largest(self) -> tuple[float, int]:
+    def largest_with_position(self) -> tuple[float, int]:
         """Largest measure, and the position of its pair."""
         return find_largest(self.ceilings, self.value_of)
 
@@ -267,7 +275,7 @@ def largest_gap(
     if statistic.n_groups == 2 and multigroup == "pairwise":
         return Located(measure(gap_between(statistic, 0, 1)), (0, 1))
     gaps = measure_gaps(statistic, multigroup, measure, measure_at)
-    value, position = gaps.largest
+    value, position = gaps.largest_with_position
     return Located(value, gaps.pairs[position])
 
 

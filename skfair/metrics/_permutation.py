@@ -359,17 +359,17 @@ class GapReader:
         self.metric: Any = sample.metric
         self.unit = unit
         leaves_out = self.metric.leaves_groups_out
-        self.largest = np.fmax.reduce if leaves_out else np.maximum.reduce
+        self.reduce_largest = np.fmax.reduce if leaves_out else np.maximum.reduce
         sizes = [part.values.size for part in self._gaps(sample)]
         #: Whether gaps are standardised by the sizes of the groups, not each by itself.
         self.by_size = sum(sizes) > _MAX_GAPS
 
     def _gaps(self, sample: Sample) -> list[PairGaps]:
-        """Return the gaps of each table, in every comparison of groups."""
+        """Return the gaps of all pairs of groups, for each stratum and class."""
         return [*map(self._gaps_of, sample.statistics)]
 
     def _gaps_of(self, statistic: Any) -> PairGaps:
-        """Return the gaps of one table, in every comparison of groups."""
+        """Return the gaps of all pairs of groups in one stratum and class."""
         gaps: PairGaps
         pairwise = self.metric.multigroup == "pairwise"
         if not pairwise or statistic.n_groups <= MAX_PAIRWISE:
@@ -377,7 +377,7 @@ class GapReader:
             return gaps
         gaps = replace(self.metric, multigroup="pooled").gaps(statistic)
         value = math.nan
-        if not np.isnan(self.largest(gaps.values.ravel())):
+        if not np.isnan(self.reduce_largest(gaps.values.ravel())):
             value = self.metric.value(statistic)
         return gaps._replace(metric=value)
 
@@ -387,7 +387,7 @@ class GapReader:
         for gaps in self._gaps(sample):
             value = gaps.metric
             if value is None:
-                value = self.largest(gaps.values.ravel())
+                value = self.reduce_largest(gaps.values.ravel())
             raw = self._select_gaps(gaps)
             largest.append(value)
             numbers.append(np.full(len(raw), np.nan) if np.isnan(value) else raw)

@@ -135,15 +135,15 @@ UNDEFINED = Comparisons(math.nan, 1, lambda _: math.nan, lambda _: math.nan)
 def compare_values(
     value: float,
     values: Floats,
-    above: Quantiles,
-    below: Quantiles,
+    to_upper_end: Quantiles,
+    to_lower_end: Quantiles,
 ) -> Comparisons:
-    """Return the comparisons whose values are all known."""
+    """Return the comparisons of known values, with the distances to their ends."""
     return Comparisons(
         value,
         values.size,
-        lambda tail: float((values - below(tail)).max()),
-        lambda tail: float((values + above(tail)).max()),
+        lambda tail: float((values - to_lower_end(tail)).max()),
+        lambda tail: float((values + to_upper_end(tail)).max()),
     )
 
 
@@ -255,7 +255,7 @@ def exact_distance(rates: Floats, sizes: Floats, tail: float) -> Floats:
 def noise_of_means(
     moments: tuple[Floats, Floats], sizes: Floats, shares: Any, multigroup: Multigroup
 ) -> tuple[Quantiles, Quantiles]:
-    """Return noise quantiles of a difference of means, in both directions.
+    """Return quantiles of noise that moves a difference of means to 0, and away from 0.
 
     Rates vary more the further they are from 0 and 1, and jump if they have few rows:
     the distances to exact bounds of each mean are added as standard deviations are. A
@@ -302,9 +302,18 @@ def combine_signs(further: Quantiles, values: Floats) -> Quantiles:
     return quantiles
 
 
+class FreeNoise(NamedTuple):
+    """Quantiles of the noise of each comparison that hold for any distribution."""
+
+    #: Noise of a mean of values in [0, 1].
+    of_mean: Quantiles
+    #: Largest noise of a CDF over all scores.
+    of_cdf: Quantiles
+
+
 def distribution_free_quantiles(
     sizes: Floats, shares: Any, multigroup: Multigroup, method: Method
-) -> tuple[Quantiles, Quantiles]:
+) -> FreeNoise:
     """Bound the noise of a mean, and of a whole CDF, for any distribution.
 
     For one look the bounds are Hoeffding's and Massart's. For all looks at growing data
@@ -324,13 +333,15 @@ def distribution_free_quantiles(
             variances = sum_by_comparison(
                 variances_at_any_time(sizes), shares, multigroup
             )
-            return partial(mean_difference_noise, variances), cdf_difference_noise(
-                sizes
+            return FreeNoise(
+                partial(mean_difference_noise, variances), cdf_difference_noise(sizes)
             )
-        return add_up(mean_noise_at_any_time), add_up(cdf_noise_at_any_time)
+        return FreeNoise(add_up(mean_noise_at_any_time), add_up(cdf_noise_at_any_time))
     scale = np.sqrt(sum_by_comparison(1 / sizes, shares, multigroup))
     roots = sum_by_comparison(1 / np.sqrt(sizes), shares, multigroup, power=1)
-    return bridge_quantiles(scale, sides=1), bridge_quantiles(roots, sides=2 * involved)
+    return FreeNoise(
+        bridge_quantiles(scale, sides=1), bridge_quantiles(roots, sides=2 * involved)
+    )
 
 
 def compare_means(
@@ -352,8 +363,8 @@ def compare_means(
         ends = rate_ends(means.reshape(by_group), sizes.reshape(by_group))
         return Comparisons(value, values.size, *ends)
     if method == "band":
-        above, further = noise_of_means(moments, sizes, shares, multigroup)
-        return compare_values(value, values, above, combine_signs(further, values))
-    above, _ = distribution_free_quantiles(sizes, shares, multigroup, method)
+        nearer, further = noise_of_means(moments, sizes, shares, multigroup)
+        return compare_values(value, values, nearer, combine_signs(further, values))
+    noise = distribution_free_quantiles(sizes, shares, multigroup, method).of_mean
     # The noise has either sign.
-    return compare_values(value, values, above, lambda tail: above(tail / 2))
+    return compare_values(value, values, noise, lambda tail: noise(tail / 2))

@@ -118,7 +118,7 @@ def basic_interval(
 
 def unit_of(metric: Metric, rows: Rows) -> float:
     """Return the size of numbers in a metric's unit, 1 without a unit."""
-    if metric.largest < math.inf:
+    if metric.upper_limit < math.inf:
         return 1.0
     return largest_size(rows.y_true, rows.y_pred)
 

@@ -56,7 +56,7 @@ class Bands:
 
     @cached_property
     def overall(self) -> tuple[Floats, NDArray[Any], NDArray[Any]]:
-        """Scores at which a CDF may rise, and bounds of everyone's sums of weights."""
+        """Scores at which a CDF may rise, and bounds of the overall sums of weights."""
         lows, highs = self.cells.low, self.cells.high
         assert lows is not None
         assert highs is not None
@@ -74,8 +74,8 @@ class Bands:
     def difference(self, first: int, second: int | None) -> tuple[Gap, Gap]:
         """Return the smallest and largest difference of the CDFs of two groups.
 
-        The CDF of a group is largest if all rows of a cell have the smallest score, and
-        smallest if all have the largest. Everyone is None.
+        The CDF of a group is largest if all rows of a cell have the smallest score of
+        the cell, and smallest if all have the largest. None stands for everyone.
         """
         lows, highs, weights = self.cells_of(first)
         totals = self.cells.totals
@@ -120,7 +120,7 @@ def _largest_bounds(
 ) -> tuple[float, float, list[Pair]]:
     """Bound the largest value of a metric, and return the pairs that may attain it.
 
-    The bounds are at least `lower`, which other pairs may attain.
+    `lower` is a lower bound from other pairs.
     """
     ends = [band_bounds(*bands.difference(*pair)) for pair in pairs]
     lower = max([lower, *(low for low, _ in ends)])

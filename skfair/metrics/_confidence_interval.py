@@ -327,7 +327,8 @@ def lower_bound(comparisons: Comparisons, tail: float) -> float:
 def upper_bound(comparisons: Comparisons, tail: float) -> float:
     """Return the upper confidence bound of the true disparity.
 
-    The bound is at least the value, which noise makes larger than the true disparity.
+    The bound is at least the observed value, although noise makes the observed value
+    larger than the true disparity on average.
     """
     value = comparisons.value
     if math.isnan(value):

@@ -687,7 +687,7 @@ def check_distributions(
 
 
 def _sum_advice(largest: float) -> str:
-    """Write advice for sums of which the worst differs from one by `largest`."""
+    """Write advice for sums that should be one; the worst is off by `largest`."""
     if largest > _MAX_SUM_TOLERANCE:
         return "Expected shares: divide percentages by 100, and counts by their sums."
     # Rounded up to two digits, so that the value itself is accepted.

@@ -64,7 +64,7 @@ class MetricOfScores(MetricOfPairs):
         return Distributions.from_rows(rows)
 
     def rescale(self, statistic: Distributions) -> Distributions:
-        """Return a statistic, or its ranks, which are taken here alone."""
+        """Return distributions on the metric's scale: of scores, or of their ranks."""
         return pooled_ranks(statistic) if self.scale == "rank" else statistic
 
     @property
@@ -194,9 +194,9 @@ class GapOfDistributions(MetricOfScores):
     def bound_noise(self, observed: Observed, method: Method) -> Comparisons:
         """Bound the noise of each gap by the noise of CDFs.
 
-        Noise moves a seminorm by at most its value for the noise, and that is at most
-        its largest value times the largest noise of the difference of CDFs; this holds
-        of ranks, too.
+        The measure is a seminorm: noise moves it by at most the measure of the noise
+        itself. The latter is at most the largest value of the metric times the largest
+        noise of the difference of two CDFs. Both bounds hold for ranks, too.
         """
         statistic, sizes, _ = observed
         shares = shares_of_groups(statistic)

@@ -43,10 +43,10 @@ def ends_by_size(
     tail: float,
     variances: Sequence[Variances],
 ) -> Callable[[int, float], float]:
-    """Return the end of a value for each pair of group sizes.
+    """Return a function for the end that belongs to the value of the i-th pair.
 
-    Ends grow with the value: among pairs of groups of the same sizes only the largest
-    value needs its end.
+    The end grows with the value. So among pairs of the same two group sizes, pairs with
+    a smaller value than an earlier pair get minus infinity, which saves time.
     """
     seen: dict[Variances, float] = {}
 
@@ -60,9 +60,10 @@ def ends_by_size(
 
 
 def low_end(value: float, tail: float, variances: Variances) -> float:
-    """Return the lower end of the true largest gap.
+    """Return the lower end of the interval for the true largest gap.
 
-    The noise of either sign may exceed it. Gaps of both signs add up to at most 1.
+    Noise of either sign may make the observed gap exceed the true gap. The largest gaps
+    of both signs add up to at most 1.
     """
 
     def excess(gap: float) -> float:
@@ -78,7 +79,7 @@ def low_end(value: float, tail: float, variances: Variances) -> float:
 
 
 def high_end(value: float, tail: float, variances: Variances) -> float:
-    """Return the upper end of the true gap in a window."""
+    """Return the upper end of the interval for the true gap in a window."""
 
     def excess(gap: float) -> float:
         return tail - flat_gap_tail(gap - value, gap, variances, n_added=1)
@@ -87,11 +88,11 @@ def high_end(value: float, tail: float, variances: Variances) -> float:
 
 
 def one_score_high_end(value: Any, tail: float, variances: Any) -> Any:
-    """Return the upper ends of true gaps at one score.
+    """Return the upper ends of intervals for true gaps at one score.
 
-    The variance of a difference D of proportions is largest where both are as far from
-    one half as their numbers of rows tell. Counts are whole numbers: half a row of each
-    group is added to the value.
+    A difference D of two proportions has the largest variance if their distances from
+    one half are in the ratio of the numbers of rows. Counts are whole numbers: half a
+    row of each group is added to the value.
     """
     first, second = variances
     value = np.minimum(value + np.hypot(first, second) / 2, 1)
@@ -112,12 +113,13 @@ def _root(excess: Callable[[float], float], low: float, high: float) -> float:
 def flat_gap_tail(
     excess: float, gap: float, variances: Variances, n_added: int = 0
 ) -> float:
-    """Return the probability that noise of a constant gap exceeds a number.
+    """Return the probability that noise of a constant gap exceeds the number `excess`.
 
-    The noise at both ends, where only one of the CDFs has any, is independent; between
-    them it is a Brownian bridge, which exceeds a number above its ends with the
-    probability exp(-2 product of the distances / length). The noise of `n_added` rows
-    is added: counts fall further below their mean than normal noise does.
+    At each end of the scores only one of the CDFs has noise, so that the noise at both
+    ends is independent. Between the ends the noise is a Brownian bridge. It exceeds a
+    number that is above its values at both ends with the probability exp(-2 product of
+    the distances from these values / length). The noise of `n_added` rows is added,
+    since counts fall further below their mean than normal noise does.
     """
     if excess <= 0:
         return 1.0

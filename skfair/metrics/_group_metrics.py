@@ -560,10 +560,10 @@ def _collect(
     values: tuple[Floats, Floats, Floats],
     bound: Callable[[Disparity], tuple[float, float]] | None,
 ) -> _Result:
-    """Collect values of groups with their ends, and compute their disparities.
+    """Collect the values of groups with their ends, and compute the disparities.
 
-    `n_counted` are the people of each group that the metric counts; `bound` computes
-    the interval of a disparity.
+    `n_counted` is the number of people of each group that the metric counts. `bound`
+    computes the interval of a disparity.
     """
     disparities = {}
     for disparity in DISPARITIES:
@@ -720,7 +720,7 @@ def _tabulate(
 
 
 def _tabulate_sizes(rows: Rows) -> pd.DataFrame:
-    """Count the rows of each group, and its rows of each true label if few occur."""
+    """Count the rows of each group, by true label if few labels occur."""
     classes: list[Any] = []
     if np.ndim(rows.y_true) == 1:
         classes = sort_labels(pd.unique(rows.y_true).tolist())

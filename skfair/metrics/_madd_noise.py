@@ -57,7 +57,11 @@ def compare_bins(
     multigroup: Multigroup,
     method: Method,
 ) -> Comparisons:
-    """Compare histograms; tangents are means of functions of values -1 and 1."""
+    """Compare histograms of one bandwidth, and bound the noise of their distances.
+
+    Tangents of the distance of two histograms are differences of means of functions
+    with the values -1 and 1.
+    """
     statistic, sizes, _ = observed
     histograms = _make_histograms(observed, multigroup)(n_bins)
     if method == "band":
@@ -94,9 +98,9 @@ Histograms: TypeAlias = dict[str, Floats]
 def _make_histograms(
     observed: Observed, multigroup: Multigroup
 ) -> Callable[..., Histograms]:
-    """Return a function that compares histograms of `n_bins` bins.
+    """Return a function that compares the histograms of groups, with `n_bins` bins.
 
-    By default groups are compared in all comparisons, else in those of some positions.
+    It makes all comparisons of groups, or those at the positions `compared`.
     """
     statistic, sizes, _ = observed
     if statistic.n_groups > _FEW_GROUPS:
@@ -159,10 +163,11 @@ def cdfs_at(groups: Sequence[Any]) -> Callable[[Floats], Floats]:
 
 
 def lower_differences(gaps: Floats, deviations: Floats) -> tuple[Floats, Floats]:
-    """Estimate absolute differences, none too large on average, and slopes.
+    """Estimate absolute differences, none too large on average; return slopes, too.
 
-    Half of the rows tell the sign of a difference, the other half the difference with
-    that sign; this is the mean over all halves, of normal noise.
+    Imagine that half of the rows tell the sign of a difference, and the other half the
+    difference with that sign. For normal noise the estimate is the mean over all such
+    halves. Its slopes are the derivatives by the observed differences.
     """
     # A single bin, which holds all rows, has no noise.
     ratios = quotients(gaps, deviations)
@@ -204,12 +209,13 @@ def _compare_histograms(
     *,
     mean: bool = False,
 ) -> Comparisons:
-    """Compare by ends each of which is the sharper of two, or their `mean`.
+    """Compare histograms by ends each of which is the closer of two.
 
-    Upper ends: by a tangent, or by the mean of MADD, which noise increases; it is at
-    least S E|D / S + N| with the sum S of the standard deviations and the true D. Lower
-    ends: by estimates that are not too large on average, or by twice a gap of the CDFs,
-    which is at most D.
+    An upper end comes from a tangent, or from the mean of MADD, which noise enlarges:
+    MADD is on average at least S E|D / S + N|, with S the sum of the standard
+    deviations, D the true value and N standard normal. A lower end comes from estimates
+    that are not too large on average, or from a gap of the CDFs, which is at most D /
+    2. `mean` says that histograms are means over bandwidths.
     """
     pairwise = multigroup == "pairwise"
     values, gaps = histograms["values"], histograms["gaps"]
@@ -248,7 +254,7 @@ def _compare_histograms(
 
 @cache
 def _noisy_values() -> tuple[Floats, Floats]:
-    """Return mean and standard deviation of |x + N|, by tabulated x."""
+    """Tabulate the mean and standard deviation of |x + N| by x, N standard normal."""
     density = np.exp(-(_RATIOS**2) / 2) * math.sqrt(2 / math.pi)
     means = density + _RATIOS * (1 - 2 * ndtr(-_RATIOS))
     return means, np.sqrt(1 + _RATIOS**2 - means**2)

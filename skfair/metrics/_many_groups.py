@@ -85,7 +85,7 @@ class GroupGaps:
         return not self.reason
 
     def estimate(self, name: str, value: float) -> Estimate:
-        """Say why no groups are compared, or which are left out of a value."""
+        """Return the estimate of a value; name the groups left out of it."""
         if self.reason:
             reasons = [text for text in (self.reason, self.left_out) if text]
             return undefined_estimate(name, "; ".join(reasons))
@@ -111,21 +111,20 @@ def find_gaps(statistic: Rows, group_weights: GroupWeights) -> GroupGaps:
     reason = why_none_compared(statistic.labels, compared, weights, smallest)
     small = [statistic.labels[i] for i in np.flatnonzero(~compared)]
     left_out = describe_left_out(small, statistic.n_groups, smallest)
-    if reason:
-        undefined = np.full(len(weights), np.nan)
-        rest = math.nan, undefined, reason, left_out
-        return GroupGaps(statistic, weights, compared, *rest)
-    weights = weights / weights.sum()
-    means = statistic.means
-    average = float(weights[compared] @ means[compared])
-    gaps = np.where(compared, np.abs(means - average), np.nan)
+    average, gaps = math.nan, np.full(len(weights), np.nan)
+    if not reason:
+        weights = weights / weights.sum()
+        means = statistic.means
+        average = float(weights[compared] @ means[compared])
+        gaps = np.where(compared, np.abs(means - average), np.nan)
     return GroupGaps(statistic, weights, compared, average, gaps, reason, left_out)
 
 
 def weigh_groups(statistic: Rows, group_weights: GroupWeights) -> tuple[Rows, Floats]:
-    """Return the weights of the groups, which sum to one, with the statistic.
+    """Return a statistic and the weights of its groups, which sum to one.
 
-    Groups that only a mapping names are added to the statistic, without rows.
+    Groups that are named by a mapping of weights, but have no rows, are added to the
+    statistic.
     """
     n_groups = statistic.n_groups
     if isinstance(group_weights, str):
@@ -372,10 +371,10 @@ class CVaRFairness(DistanceFromAverage):
             raise ValueError("fractional of CVaR fairness must be True, got False.")
 
     def bound_noise(self, observed: Observed, method: Method) -> Comparisons:
-        """Bound the noise of the tail.
+        """Bound the noise of the mean gap in the tail.
 
-        CVaR fairness is the largest mean of gaps over all tails, a seminorm of the
-        rates.
+        CVaR fairness is the largest mean gap over all possible tails, and so a seminorm
+        of the rates.
         """
         groups, alpha = find_gaps(observed.statistic, self.group_weights), self.alpha
         estimate = groups.estimate(self.name, 0.0)
@@ -634,11 +633,11 @@ def _tail_noise_of_rates(
     alpha: float,
     average_tail: Callable[[Floats], float],
 ) -> tuple[Quantiles, Quantiles]:
-    """Return the distances from the mean of the tail to its ends, in large samples."""
+    """Return the distances from the tail's mean gap to its ends, in large samples."""
     variances, n_groups = variances_of_means(rates, rates, sizes), len(rates)
 
     def furthest(tail: float) -> Floats:
-        """Square the distance from each rate to the further of its exact bounds."""
+        """Square the distance of each rate from the further of its two exact bounds."""
         ends = [exact_distance(p, sizes, tail) for p in (rates, 1 - rates)]
         return np.maximum(*ends) ** 2
 
@@ -675,10 +674,10 @@ def _tail_deviation(
 
 
 def _tail_noise(variances: Floats, weights: Floats, alpha: float) -> Any:
-    """Bound the mean over noise of the largest mean of absolute gaps over all tails.
+    """Bound, on average over the noise, the largest mean absolute noise over all tails.
 
-    For every t the mean is at most t plus the mean excess of the absolute gaps over t,
-    divided by 1 - alpha.
+    For every threshold t, this average is at most t plus the mean excess of the
+    absolute noise over t, divided by 1 - alpha.
     """
     deviations = np.sqrt(sum_by_comparison(variances, weights, "pooled"))
 

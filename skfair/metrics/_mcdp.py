@@ -102,7 +102,7 @@ class MCDP(GapOfDistributions):
         return partial(sustained_at, epsilon=self.epsilon)
 
     def gaps(self, statistic: Distributions) -> PairGaps:
-        """Find the gaps of all pairs of groups, and a score with each of MCDP(0)."""
+        """Find the gaps of all pairs; of MCDP(0), also a score with each gap."""
 
         def place(first: int, second: int | None) -> float:
             gap = gap_between(statistic, first, second)
@@ -151,11 +151,12 @@ class MCDP(GapOfDistributions):
             raise ValueError(f"method of MCDP must be 'exact', got {self.method!r}.")
 
     def bound_noise(self, observed: Observed, method: Method) -> Comparisons:
-        """Bound the noise of CDFs, at most that of a Brownian bridge.
+        """Bound the noise of sustained gaps, at most that of a Brownian bridge.
 
         The tangent of MCDP(0) is the noise at one score, a difference of binomials.
-        MCDP(epsilon) is not convex: it falls by at most the noise on the true window.
-        Windows of ranks are chosen by the data, so that all windows must be bounded.
+        MCDP(epsilon) is not convex: noise lowers it by at most the noise on the true
+        window. On the scale of ranks the data choose the windows, so that the noise on
+        all windows is bounded.
         """
         statistic, sizes, _ = observed
         multigroup, at_one_score = self.multigroup, self.epsilon == 0
@@ -186,7 +187,7 @@ _BELOW_0 = -1e-9
 def _gap_comparisons(
     gaps: MeasuredGaps, sizes: Floats, *, at_one_score: bool
 ) -> Comparisons:
-    """Compare pairs of groups by ends that are closer the larger the gap is."""
+    """Compare pairs of groups by ends that are closer to larger gaps."""
     highest = one_score_high_end if at_one_score else high_end
     variances = pairs_of_variances(sizes)
     scale = np.sqrt(np.sum(variances, axis=1))
@@ -206,7 +207,7 @@ def _gap_comparisons(
 def _mixed_low(
     gaps: MeasuredGaps, statistic: Distributions, sizes: Floats
 ) -> Callable[[float], float]:
-    """Return the lower end of the largest MCDP(0) at all looks at once, by tail."""
+    """Return a function for the lower end of MCDP(0), valid at all looks at once."""
     pairs = np.array(np.triu_indices(statistic.n_groups, 1))
     variances = gap_variance(sizes[pairs])
     # With one row less a gap may be larger by this.
@@ -508,8 +509,9 @@ default=None
 def _furthest_two(statistic: Distributions) -> Pair:
     """Find the two groups whose CDFs differ most at any score.
 
-    CDFs increase: the largest at a score is the largest that was reached at an entry so
-    far, and the smallest is the smallest from which a later entry starts.
+    CDFs increase. So the highest CDF at a score is the highest value that any entry has
+    reached so far, and the lowest CDF is the lowest value from which any later entry
+    rises.
     """
     scores, (before, after) = statistic.scores, cdf_steps(statistic)
     highest = np.maximum.accumulate(after)

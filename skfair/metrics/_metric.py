@@ -204,7 +204,7 @@ class Metric(ABC):
         return combine_numbers(values, weights if averages else None)
 
     def advise(self, rows: Rows) -> None:  # noqa: B027
-        """Warn users whose arguments may not give the value they want."""
+        """Warn users whose arguments may give another value than the one they want."""
 
     # What a metric says of its noise --------------------------------------
 
@@ -221,7 +221,7 @@ class Metric(ABC):
             )
 
     def observe(self, part: Rows) -> Observed:
-        """Return the statistic of a part, with what its noise depends on."""
+        """Return the statistic of a part, and the numbers its noise depends on."""
         statistic = self.collect_part(part)
         if part.cluster is None:
             return Observed(statistic, statistic.effective_sizes)
@@ -242,7 +242,7 @@ class Metric(ABC):
         return histogram
 
     def range_from_bins(self, histogram: Any) -> tuple[float, float]:
-        """Return the smallest and largest value where scores are known by bins."""
+        """Return the smallest and largest possible value of scores known by bins."""
         raise NotImplementedError(f"{self.name} has no range from bins.")
 
     def condense(self, part: Rows) -> Rows:
@@ -317,8 +317,8 @@ class Metric(ABC):
     def evaluate(self, rows: Rows, groups_as_given: Any = None) -> Any:
         """Evaluate rows, and warn of what is left out.
 
-        A function of the user's own is compared with its value for the groups as they
-        are given.
+        For a function of the user's own, the value is compared with the value that the
+        function has for `groups_as_given`.
         """
         return self.estimate(rows).warn()
 
@@ -391,7 +391,7 @@ class Metric(ABC):
         return self.collect_part(self.check(rows))
 
     def compare(self, observed: Observed, method: Method) -> Comparisons:
-        """Compare the groups of a statistic, and bound the noise of their gaps."""
+        """Compare the groups of a statistic, and bound the noise of the gaps."""
         self.check_method(method)
         limit = self.upper_limit
         if not self.leaves_groups_out:

@@ -30,11 +30,11 @@ class Located(NamedTuple):
     """Value of a metric, the groups between which it lies, and where.
 
     `pair` holds the positions of both groups; the second is None for everyone.
-    `figures` are what is compared of them: rates, means, or, at a score, CDFs or sums
-    of outcomes minus scores. Gaps of distributions have a `score` at which the gap has
-    the value, and a `window` in which it is nowhere smaller. Error rates have a `cell`,
-    positions of the true and the predicted class, and `sizes`, the weight of that true
-    class in both groups.
+    `figures` are the numbers of both groups that are compared: rates, means, or, at a
+    score, CDFs or sums of outcomes minus scores. Gaps of distributions have a `score`
+    at which the gap has the value, and a `window` in which the gap is nowhere smaller.
+    Error rates have a `cell`, the positions of the true and the predicted class, and
+    `sizes`, the weight of that true class in both groups.
     """
 
     value: float
@@ -83,7 +83,7 @@ class PairGaps(NamedTuple):
 
     @property
     def scaled(self) -> Floats:
-        """Gaps in units of what their noise grows with: the sizes of the groups."""
+        """Gaps divided by the noise that the sizes of their groups suggest."""
         inverse = quotients(1.0, self.sizes, np.nan)
         ours = inverse[:, self.first]
         if self.second is None:
@@ -155,7 +155,7 @@ def pairs_of_numbers(
 def locate_in_cells(
     numbers: NumbersByCell, multigroup: Multigroup
 ) -> tuple[int, Located]:
-    """Locate the largest difference of numbers of groups, and its cell."""
+    """Locate the largest difference between groups in any cell, and name its cell."""
     located = [
         locate_largest(*in_cell, multigroup)
         for in_cell in zip(numbers.by_group, numbers.overall.tolist(), strict=True)
@@ -188,9 +188,9 @@ MeasureAt: TypeAlias = Callable[[Floats], Callable[[Floats], Floats]]
 def measure_apart(
     curves: Floats, multigroup: Multigroup, measure: Callable[[Floats], Floats]
 ) -> Floats:
-    """Measure the gaps of the curves of all pairs.
+    """Measure the gaps between the curves of all pairs.
 
-    With everyone, whose curve comes last, the others are compared.
+    If groups are compared with everyone, the overall curve comes last.
     """
     if multigroup == "pooled":
         return measure(np.abs(curves[:-1] - curves[-1]))
@@ -218,7 +218,7 @@ _CDF_ROUNDING = 1e-12
 def find_largest(
     ceilings: Floats, value_of: Callable[[int], float]
 ) -> tuple[float, int]:
-    """Find the largest value, none of which exceeds its ceiling, and its position."""
+    """Find the largest value and its position; no value exceeds its ceiling."""
     value, position = -math.inf, 0
     for i in np.argsort(-ceilings, kind="stable").tolist():
         if ceilings[i] <= value:
@@ -230,7 +230,7 @@ def find_largest(
 
 
 class MeasuredGaps(NamedTuple):
-    """Measures of the gaps of pairs, each found where it is asked for, and ceilings."""
+    """Measures of the gaps of pairs, computed when asked for, and their ceilings."""
 
     pairs: list[Pair]
     #: Numbers that the measures do not exceed; infinite where none is known.
@@ -285,9 +285,10 @@ def gap_ceilings(
     second: Integers | None,
     measure_at: MeasureAt,
 ) -> Floats:
-    """Return numbers that the measures of the gaps of pairs do not exceed.
+    """Return, for each pair, a number that the measure of its gap does not exceed.
 
-    From a selected score to the next one a CDF lies between its values at both.
+    CDFs are computed at selected scores. Between two of these a CDF lies between its
+    values at both.
     """
     # More rows have gaps that differ less, which more scores tell apart.
     n_scores = math.isqrt(len(statistic.scores))
@@ -318,9 +319,9 @@ def pairs_of_gaps(
     measure: Measure,
     measure_at: MeasureAt | None = None,
 ) -> PairGaps:
-    """Return the measures of the gaps of all pairs, nan of groups with too few rows.
+    """Return the measure of the gap of each pair, nan where a group has too few rows.
 
-    With `measure_at` CDFs are compared at some scores where these are many.
+    With `measure_at`, and many scores, CDFs are compared at some of the scores.
     """
     n_groups, sizes = statistic.n_groups, statistic.counts
     first, second = compared_groups(n_groups, multigroup)
@@ -348,10 +349,11 @@ def pairs_of_gaps(
 def selected_cdfs(
     statistic: Distributions, multigroup: Multigroup, n_scores: int
 ) -> tuple[Floats, Floats, bool]:
-    """Return CDFs of groups, everyone's last, at some scores, and whether not at all.
+    """Return scores, the CDFs of groups there, and whether scores are left out.
 
-    At least `n_scores` distinct scores are selected, less than twice as many; which
-    ones does not depend on the groups of the rows.
+    With pooled comparisons the overall CDF comes last. At least `n_scores` distinct
+    scores are selected, fewer than twice as many. The selection does not depend on the
+    groups of the rows.
     """
     scores, codes, n_groups = statistic.scores, statistic.codes, statistic.n_groups
     new = np.append(scores[1:] != scores[:-1], True)

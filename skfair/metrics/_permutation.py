@@ -323,8 +323,9 @@ def permutation_tests(
 ) -> list[PermutationTestResult]:
     """Test several metrics, whose values are given, on the same permutations.
 
-    Metrics that are undefined are evaluated on no permutation. `units` are the sizes of
-    numbers by which values round, `options` go to `read_each`.
+    Metrics whose value is undefined are not evaluated on permutations. `units` are the
+    magnitudes of the numbers of each metric, from which rounding errors follow.
+    `options` go to `read_each`.
     """
     undefined = summarise_values(math.nan, np.full(n_permutations, np.nan))
     results = [undefined] * len(samples)
@@ -353,7 +354,7 @@ def orders_by_pairs(sample: Sample) -> bool:
 
 
 class GapReader:
-    """Reads the gaps of all pairs off permutations, which are ordered by them."""
+    """Computes the gaps by which permutations are ordered, for all pairs of groups."""
 
     def __init__(self, sample: Sample, unit: float) -> None:
         self.metric: Any = sample.metric
@@ -394,7 +395,7 @@ class GapReader:
         return np.concatenate([[np.fmax.reduce(largest)], *numbers])
 
     def _select_gaps(self, gaps: PairGaps) -> Floats:
-        """Return all gaps, or the largest gap of each cell in units of sizes."""
+        """Return all gaps; or, of each cell, the largest gap, scaled by group sizes."""
         if self.by_size:
             return np.asarray(np.fmax.reduce(gaps.scaled, axis=1))
         return gaps.values.ravel()
@@ -495,18 +496,23 @@ class PermutationOrder(NamedTuple):
         tied = np.abs(largest - largest[0]) <= rounding
         lowest = sums[0] - rounding * numbers.shape[1]
         above = np.where(tied, sums >= lowest, largest > largest[0])
-        by_chance = _moments(numbers[1:])[0]
-        moments = means, deviations, by_chance
-        return cls(*moments, largest, rounding, float(above.mean()))
+        return cls(
+            means=means,
+            deviations=deviations,
+            by_chance=_moments(numbers[1:])[0],
+            largest=largest,
+            rounding=rounding,
+            pvalue=float(above.mean()),
+        )
 
     def standardise(self, gaps: Floats, here: slice) -> Floats:
         """Standardise gaps by the moments of their columns."""
         return np.asarray((gaps - self.means[here]) / self.deviations[here])
 
     def adjusted(self, standardised: Floats) -> Floats:
-        """Return p-values adjusted for all gaps, by the largest of each draw.
+        """Return p-values adjusted for all gaps, by the largest gap of each draw.
 
-        The largest gap has the p-value of the test.
+        The largest observed gap has the p-value of the test.
         """
         ordered = np.sort(self.largest)
         below = np.searchsorted(ordered, standardised - self.rounding)
@@ -651,8 +657,9 @@ def subtract_noise(sample: Sample, blocks: list[Integers]) -> float:
     """Subtract the noise from a defined metric, in squares, for each pair of groups.
 
     The noise of a pair is the mean square of its gap over permutations of all groups.
-    The largest of several pairs has more noise: by the factor that the largest ratio of
-    a square to the noise of its pair has on average over permutations.
+    The largest gap of several pairs has more noise than a single pair. The ratio of the
+    squared gap of a pair to its noise is computed in each permutation: the noise is
+    multiplied by the largest ratio, on average over permutations.
     """
     pairs: list[tuple[int, int]] = []
     if sample.metric.largest_of_pairs:

@@ -87,8 +87,9 @@ def mean_moments(statistic: Distributions) -> tuple[Floats, Floats]:
 def move_to_unit(statistic: Rows | Distributions) -> tuple[Any, float]:
     """Move numbers to [0, 1], from the smallest to the largest, and return their range.
 
-    Bounds of probabilities then hold in large samples. What they add for small groups
-    depends on the range: of skewed numbers, a group shows only part of it.
+    Bounds for probabilities then hold in large samples. In small groups the bounds
+    depend on the range, and a small group shows only a part of the range of skewed
+    numbers.
     """
     name = "y_pred" if isinstance(statistic, Rows) else "scores"
     scores = getattr(statistic, name)
@@ -98,7 +99,7 @@ def move_to_unit(statistic: Rows | Distributions) -> tuple[Any, float]:
 
 
 class Comparisons(NamedTuple):
-    """Comparisons that a metric is the largest of, and the noise of each."""
+    """Comparisons of groups, of which a metric is the largest, with their intervals."""
 
     value: float
     n_comparisons: int
@@ -169,11 +170,13 @@ def sum_by_comparison(
     power: int = 2,
     others: Floats | None = None,
 ) -> Floats:
-    """Sum numbers of groups by comparison, times powers of their coefficients' sizes.
+    """Sum a number of each group over the groups of a comparison, with coefficients.
 
-    The coefficients are 1 and -1 for two groups; with everyone, one minus the share of
-    the group, and minus the shares of the others. `others` are the numbers of groups
-    with a negative coefficient, by default the same.
+    A comparison of two groups has the coefficients 1 and -1. A comparison with everyone
+    has one minus the share of the group, and minus the shares of all other groups. The
+    number of a group is multiplied by the absolute value of its coefficient to the
+    given power. `others` are the numbers of groups with a negative coefficient, by
+    default `by_group`.
     """
     others = by_group if others is None else others
     first, second = compared_groups(len(by_group), multigroup)
@@ -192,9 +195,10 @@ def normal_quantiles(deviations: Floats) -> Quantiles:
 def one_score_quantiles(
     sizes: Floats, shares: Any, multigroup: Multigroup
 ) -> Quantiles:
-    """Return quantiles of the noise of CDFs at one score, where each may be one half.
+    """Return quantiles of the noise of differences of CDFs at one score.
 
-    Counts are whole numbers: half a row of each group is added.
+    Each CDF may be one half there. Counts are whole numbers: half a row of each group
+    is added.
     """
     scale = np.sqrt(sum_by_comparison(1 / sizes, shares, multigroup))
     half_rows = np.sqrt(sum_by_comparison(1 / sizes**2, shares, multigroup)) / 2
@@ -233,21 +237,21 @@ def student_quantiles(
 def variances_of_means(first: Floats, second: Floats, sizes: Floats) -> Floats:
     """Return the variances of means, from the mean values and the mean squares.
 
-    Two rows, 0 and 1, are added to each group, as Agresti and Caffo do for rates:
-    groups whose rows all agree would have no noise.
+    Two rows, 0 and 1, are added to each group, as Agresti and Caffo do for rates.
+    Otherwise groups whose rows all agree would have no noise.
     """
     mean, square = ((sizes * moment + 1) / (sizes + 2) for moment in (first, second))
     return np.asarray((square - mean**2) / sizes)
 
 
 def rows_of_means(moments: tuple[Floats, Floats], sizes: Floats) -> Floats:
-    """Return how many rows rates need to have the means and their noise."""
+    """Return the number of rows with which a rate has the value and noise of a mean."""
     smooth = (sizes * moments[0] + 1) / (sizes + 2)
     return np.asarray(smooth * (1 - smooth) / variances_of_means(*moments, sizes))
 
 
 def exact_distance(rates: Floats, sizes: Floats, tail: float) -> Floats:
-    """Return the distance from rates to their upper bounds of Clopper and Pearson."""
+    """Return the distance from each rate to its upper bound of Clopper and Pearson."""
     _, bounds = clopper_pearson(sizes * rates, sizes, tail)
     return np.maximum(bounds - rates, 0)
 
@@ -257,10 +261,10 @@ def noise_of_means(
 ) -> tuple[Quantiles, Quantiles]:
     """Return quantiles of noise that moves a difference of means to 0, and away from 0.
 
-    Rates vary more the further they are from 0 and 1, and jump if they have few rows:
-    the distances to exact bounds of each mean are added as standard deviations are. A
-    mean whose values vary less than 0 and 1 is taken for a rate of more rows. Noise is
-    at least Welch's t, except for rates that it takes away from 0.
+    Rates far from 0 and 1 vary more, and rates of few rows jump. So the distances from
+    both means to their exact bounds are combined, by the root of the sum of squares. A
+    mean whose values vary less than 0 and 1 is treated as a rate of more rows. The
+    noise is at least that of Welch's t, except for noise that moves rates away from 0.
     """
     means, rows = moments[0], rows_of_means(moments, sizes)
     signed = differences(means, shares, multigroup)
@@ -288,8 +292,8 @@ def noise_of_means(
 def combine_signs(further: Quantiles, values: Floats) -> Quantiles:
     """Return quantiles of noise away from 0, whichever sign the value has.
 
-    Where a value is large, noise of the other sign hardly ever reaches it, and needs a
-    small part of the probability only.
+    If a value is large, noise of the other sign hardly ever reaches it, and gets only a
+    small part of the probability.
     """
 
     def quantiles(tail: float) -> Any:
@@ -316,10 +320,11 @@ def distribution_free_quantiles(
 ) -> FreeNoise:
     """Bound the noise of a mean, and of a whole CDF, for any distribution.
 
-    For one look the bounds are Hoeffding's and Massart's. For all looks at growing data
-    two means are bounded by the reversed e-process of their difference, two CDFs by the
-    product of normal mixtures; and single groups by the bounds of Howard, Ramdas,
-    McAuliffe and Sekhon, and of Howard and Ramdas.
+    For one look the bounds are those of Hoeffding and of Massart. For all looks at
+    growing data, the reversed e-process of the difference bounds the noise of two
+    means, and the product of two normal mixtures that of two CDFs. In comparisons with
+    everyone, the mean of a group has the bound of Howard, Ramdas, McAuliffe and Sekhon,
+    and its CDF the bound of Howard and Ramdas.
     """
     involved = 2 if multigroup == "pairwise" else len(sizes)
 

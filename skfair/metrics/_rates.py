@@ -69,9 +69,9 @@ def bound_difference(smallest: Gap, largest: Gap) -> tuple[float, float]:
 
 
 def mean_numbers(rows: Rows) -> tuple[NumbersByCell, float]:
-    """Return the mean number of each group, and the number of one row.
+    """Return the mean of each group, less the number of one row; and this number.
 
-    Sums of large numbers would lose what differs.
+    Sums of large numbers would lose the digits in which the means differ.
     """
     middle = float(rows.y_pred[len(rows) // 2])
     moved = replace(rows, y_pred=rows.y_pred - middle)
@@ -95,7 +95,7 @@ def locate_means(rows: Rows, multigroup: Multigroup) -> Located:
 
 
 class DifferenceOfNumbers(MetricOfPairs):
-    """Largest difference of numbers of groups, in cells that are named."""
+    """Largest difference between numbers of groups, in each of several named cells."""
 
     @abstractmethod
     def numbers(self, statistic: Any) -> NumbersByCell:
@@ -152,7 +152,7 @@ class DifferenceOfMeans(DifferenceOfNumbers):
     def condense(self, part: Rows) -> Rows:
         """Count checked rows in the cells that a monitor keeps and adds up.
 
-        The mean of each group says all of values between 0 and 1.
+        Values between 0 and 1 are summarised by the mean of each group.
         """
         rows = self.select(part).grouped()
         if np.isin(rows.y_pred, (0, 1)).all():
@@ -439,10 +439,11 @@ class EqualizedOdds(DifferenceOfNumbers):
         return statistic.label_counts[:, true], which
 
     def numbers(self, statistic: Any) -> NumbersByCell:
-        """Return the rates of predictions in a cell for each true and predicted class.
+        """Return the rates of predictions, in a cell for each true and predicted class.
 
-        The shares of two predicted classes add up to 1, so one is compared. Groups
-        with too few rows of a true class, or without another group, are not compared.
+        The rates of two predicted classes add up to 1, so that only one of them is
+        compared. Groups with too few rows of a true class, or without another group to
+        compare with, are left out.
         """
         classes = statistic.classes
         true = np.flatnonzero(statistic.label_counts.any(axis=0))
@@ -463,7 +464,7 @@ class EqualizedOdds(DifferenceOfNumbers):
         return NumbersByCell(by_group, overall.ravel(), sizes, cells)
 
     def locate(self, statistic: Any) -> Located:
-        """Find the largest difference of error rates, of the cells of enough rows."""
+        """Find the largest difference of error rates in the cells with enough rows."""
         numbers = self.numbers(statistic)
         if not len(numbers.by_group):
             return Located(math.nan, NO_PAIR)
@@ -629,7 +630,7 @@ class ComparableOdds(EqualizedOdds):
 
 
 def comparable_cells(statistic: Any) -> Bools:
-    """Return whether two groups have enough rows, for each true class."""
+    """Return which groups can be compared with another group, for each true class."""
     enough = statistic.label_counts >= max(statistic.min_group_size, 1)
     return np.asarray(enough & (enough.sum(axis=0) > 1))
 

@@ -29,7 +29,7 @@ class SamplePart(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Rows, or a draw of them, and the parts of which a metric is computed."""
+    """Rows, or a draw of them, and the parts from which a metric is computed."""
 
     metric: Metric
     rows: Rows
@@ -76,7 +76,7 @@ class Sample:
         return [*map(self.metric.rescale, self.collected)]
 
     def replace_metric(self, metric: Metric) -> Self:
-        """Return the same draw for another metric, sharing what both collect."""
+        """Return the draw for another metric, with tables that both metrics collect."""
         other = replace(self, metric=metric)
         if metric.compares_distributions == self.metric.compares_distributions:
             other.__dict__["collected"] = self.collected

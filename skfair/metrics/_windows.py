@@ -31,10 +31,11 @@ _BLOCK = 64
 def sustained_gap(gap: Gap, epsilon: float = 0.0) -> float:
     """Return MCDP of one gap: the largest gap that lasts over a window.
 
-    A window ``[a, a + 2 epsilon]`` inside [0, 1] is closed and pieces are half-open,
-    so a run of pieces contains a window only if it is longer; a window centred at 0 is
-    cut to ``[0, epsilon]``, the only one that does not reach 1 where epsilon is above
-    0.5. One that reaches 1 sees a gap of 0.
+    A window ``[a, a + 2 epsilon]`` inside [0, 1] is closed, and pieces of the gap are
+    half-open, so that a run of pieces contains the window only if the run is longer. A
+    window centred at 0 is cut to ``[0, epsilon]``: it is the only window that does not
+    reach 1 where epsilon is above 0.5. In a window that reaches 1, the smallest gap is
+    0.
     """
     if epsilon == 0:
         return float(np.abs(gap.signed).max() / gap.scale)
@@ -42,7 +43,7 @@ def sustained_gap(gap: Gap, epsilon: float = 0.0) -> float:
 
 
 def _sustained(scores: Floats, heights: NDArray[Any], epsilon: float) -> Any:
-    """Bound the sustained gap by blocks, then search the heights between."""
+    """Bound the sustained gap by blocks of pieces, then search between both bounds."""
     starts = np.arange(0, len(scores), _BLOCK)
     edges = np.append(scores[starts], scores[-1])
     lower = _highest(edges, np.minimum.reduceat(heights, starts), epsilon)
@@ -80,11 +81,12 @@ def _highest(
 
 
 def sustained_at(scores: Floats, epsilon: float) -> Callable[[Floats], Floats]:
-    """Return MCDP(epsilon) of rows of gaps at some scores.
+    """Return a function that computes MCDP(epsilon) of gaps, a row for each.
 
     MCDP(epsilon) is the largest over windows of the smallest gap in a window. The best
     window starts where a piece does. A range of pieces is the union of two overlapping
-    ranges whose length is a power of two: its smallest gap is the smaller of theirs.
+    ranges whose length is a power of two: its smallest gap is the smaller of the
+    smallest gaps of these two.
     """
     if epsilon == 0:
         return largest_of_rows
@@ -112,7 +114,7 @@ def _largest_sustained(
 
 
 def _windows(scores: Floats, epsilon: float) -> tuple[Integers, Integers]:
-    """Return first pieces of windows, and the end of the shortest run that holds each.
+    """Return the first piece of each window, and the end of the pieces that hold it.
 
     Windows that reach beyond the last score, where every gap is 0, are left out.
     """
@@ -152,7 +154,7 @@ def approximate_sustained_gap(gap: Gap, epsilon: float, n_subdivisions: int) -> 
 def roomiest_window(
     scores: Floats, above: Bools, epsilon: float
 ) -> tuple[float, float]:
-    """Centre a window in the run of pieces that has most room for it."""
+    """Centre a window in the run of pieces that leaves it the most room."""
     first, last = _runs_of_true(above)
     starts, stops = scores[first], scores[last]
     room = (stops - starts) / 2
@@ -201,8 +203,9 @@ def merge_steps(epsilons: Floats, values: Floats) -> tuple[Floats, Floats]:
 def _previous_lower(heights: NDArray[Any]) -> NDArray[np.integer]:
     """Return the nearest earlier position with a smaller value, else -1.
 
-    All positions ascend a tree of block minima at once, until the block before them
-    contains a smaller value, and then descend to the last such value.
+    All positions ascend a tree of block minima at once, until the block before the
+    position contains a smaller value. Then they descend to the last smaller value in
+    this block.
     """
     minima = [heights]
     while len(minima[-1]) > 1:
@@ -248,11 +251,11 @@ def _fits_window(
 
 
 def _remove_rounding(halves: Floats) -> Floats:
-    """Return the smallest epsilons whose windows exceed runs of some lengths.
+    """Return the smallest epsilon whose window does not fit into runs of a half length.
 
     (0.8 - 0.6) / 2 exceeds 0.1 by rounding only: no window of 0.1 fits into it. Half
-    lengths that are no decimals may have been rounded up, so they become smaller; 1/7
-    is just below a number of 15 decimals, but is none.
+    lengths that are not decimals may have been rounded up, and are made smaller; 1/7 is
+    just below a number of 15 decimals, but is not that number.
     """
     decimal = np.round(halves, _DECIMALS)
     excess = halves - decimal

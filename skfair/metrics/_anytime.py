@@ -53,7 +53,7 @@ _N_BLOCKS = 400
 def mean_noise_at_any_time(sizes: Floats, tail: float) -> Floats:
     """Bound the noise of a mean of values in [0, 1], at all sizes at once.
 
-    The bound is the normal mixture with the variance 1/4.
+    The bound is that of the normal mixture for values with the variance 1/4.
     """
     spreads, logarithms = normal_mixture(sizes)
     prices = np.log(np.exp(logarithms / 2) / (2 * tail) + 1)
@@ -291,7 +291,7 @@ def _less_one(sizes: Floats) -> Floats:
 def _gaps_without_each_row(
     first: tuple[Floats, Floats], second: tuple[Floats, Floats], sizes: Floats
 ) -> tuple[Floats, Floats]:
-    """Return the gap of the CDFs at each row's score without that row."""
+    """Return the gap of two CDFs at the score of each row, with this row left out."""
     gaps, shares = [], []
     for own, other, n_own, n_other in (
         (first, second, *sizes),

@@ -28,7 +28,7 @@ BandBounds: TypeAlias = Callable[[Gap, Gap], tuple[float, float]]
 def bound_largest(
     histogram: Rows, multigroup: Multigroup, bounds: BandBounds
 ) -> tuple[float, float]:
-    """Bound the largest value of all pairs of groups, of scores in bins."""
+    """Bound the largest value over pairs of groups whose scores are known by bins."""
     pairs: Sequence[Pair] = compared_pairs(histogram.n_groups, multigroup)
     lower = 0.0
     if histogram.n_bins > _FEW_BINS:  # few bins show which pairs may have the largest
@@ -39,14 +39,14 @@ def bound_largest(
 
 
 def bound_measure(measure: Measure, low: Gap, high: Gap) -> tuple[float, float]:
-    """Return the measures of the smallest and of the largest absolute difference."""
+    """Bound the measure of a gap that lies between `smallest` and `largest`."""
     smallest = np.maximum(np.maximum(low.signed, -high.signed), 0)
     most = np.maximum(high.signed, -low.signed)
     return measure(low._replace(signed=smallest)), measure(low._replace(signed=most))
 
 
 class Bands:
-    """Cells of scores in bins, and what the bounds of several pairs share."""
+    """Cells of scores in bins, with sums that the bounds of several pairs need."""
 
     def __init__(self, cells: Rows) -> None:
         self.cells = cells

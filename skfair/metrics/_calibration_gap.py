@@ -342,5 +342,5 @@ def largest_curve_gap(
 
 
 def _mean(shares: Floats, curves: Floats) -> Floats:
-    """Return the mean of the curves, whatever the order of the groups."""
+    """Return the mean of curves, with the same rounding for any order of groups."""
     return np.asarray(np.sort(shares[:, np.newaxis] * curves, axis=0).sum(axis=0))

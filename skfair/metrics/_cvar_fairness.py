@@ -312,7 +312,7 @@ class SamplingDesign(NamedTuple):
 def sampling_design(
     sampling: Sampling, weights: Floats, sizes: Integers
 ) -> SamplingDesign:
-    """Return the weights and the sampling probabilities of groups of some sizes."""
+    """Return weights and sampling probabilities of groups, given their sizes."""
     name, parameter = _check_sampling(sampling)
     n_rows = int(sizes.sum())
     if name == "weighted":

@@ -74,7 +74,7 @@ class DCP(Metric):
         return drop_absent_classes(rows)
 
     def value(self, statistic: Rows) -> float:
-        """Return the share that the best baseline of a search does not explain."""
+        """Return the share of people that the best baseline found does not explain."""
         return self.search(statistic).upper
 
     def search(self, rows: Rows, *options: Any, is_defined: bool = True) -> DCPResult:

@@ -85,7 +85,7 @@ class RowResult:
 
 
 def smallest_ratios(baselines: Floats, rates: Floats) -> Floats:
-    """Return the smallest ratio of each group's rates to each baseline row."""
+    """Return the smallest ratio of a rate to its baseline, by baseline and group."""
     divisor = baselines[..., None, :]
     ratios = np.full(np.broadcast_shapes(divisor.shape, rates.shape), np.inf)
     # Not `divisor > 0`: the ratios to an undefined baseline are nan.
@@ -243,7 +243,7 @@ def starting_rows(rates: Floats, weights: Floats, n_starts: int) -> list[Floats]
 def search_locally(
     rates: Floats, weights: Floats, clock: Clock, subsets: Bools | None = None
 ) -> RowResult:
-    """Return the best row of some local searches, with a lower bound."""
+    """Search locally from several rows; return the best row, and a lower bound."""
     lower = merged_bound(rates, weights, subsets)
     improved = []
     for start in starting_rows(rates, weights, _N_LOCAL_STARTS):
@@ -257,7 +257,7 @@ def search_locally(
 def improve_row(
     row: Floats, rates: Floats, weights: Floats, clock: Clock
 ) -> tuple[float, Floats]:
-    """Move mass between a set of classes and the others while that lowers the loss.
+    """Move mass between a set of classes and all other classes to lower the loss.
 
     Return the loss of the last row, and this row.
     """
@@ -278,7 +278,7 @@ def improve_row(
 
 
 def _search_sets(n_classes: int) -> Bools:
-    """List the sets of classes; mass moves between each set and the other classes."""
+    """List the sets of classes that a local search lets exchange mass with the rest."""
     single = np.eye(n_classes, dtype=bool)
     if n_classes <= _MAX_SUBSET_CLASSES:
         # A single class is listed beside its complement: only a set of one class may
@@ -648,7 +648,7 @@ class RowSearch:
         return low, high
 
     def _crossing(self, bad: float, good: float, rates: Floats) -> float:
-        """Find the probability at which a class stops being good, by bisection.
+        """Find, by bisection, the probability of a class beyond which no row is good.
 
         Return the bad end of the last interval, so that no good row is left out.
         """

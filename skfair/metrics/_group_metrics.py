@@ -449,7 +449,7 @@ def _read_rows(y_true: Any, y_pred: Any, y_score: Any, **people: Any) -> Rows:
 
 
 def _check_labels(rows: Rows) -> None:
-    """Check that no label is missing, and that both columns hold labels of a kind."""
+    """Check that no label is missing, and that both columns hold the same kind."""
     if rows.y_true.ndim > 1 or rows.y_pred.ndim > 1:
         return
     check_no_missing(rows.y_true, "y_true")
@@ -577,7 +577,7 @@ def _collect(
 
 
 def _append_sum(values: NDArray[Any]) -> NDArray[Any]:
-    """Append the sum of all groups to their values."""
+    """Append the sum of a number over all groups, as the number of everyone."""
     return np.append(values, values.sum())
 
 
@@ -659,10 +659,11 @@ def _warn_of_small_groups(name: str, rows: Rows, is_small: NDArray[np.bool_]) ->
 
 
 def _warn_of_groups(name: str, rows: Rows, values: Floats, n_counted: Integers) -> None:
-    """Warn of groups for which a metric has no value, though it has for others.
+    """Warn of groups without a value of a metric that other groups have.
 
-    `n_counted` are the people of each group that the metric counts. Where all people of
-    a group are too few, or there is one group, all metrics lack it, with one warning.
+    `n_counted` is the number of people of each group that the metric counts. No warning
+    is given here if there is a single group, or if groups are too small for any metric:
+    one warning then speaks of all metrics.
     """
     labels, min_size = rows.labels, rows.min_group_size
     if why_undefined(labels, rows.counts, min_size):
@@ -696,9 +697,10 @@ def _tabulate(
     results: list[tuple[tuple[str, Hashable], tuple[Hashable, ...], _Result]],
     rows: Rows,
 ) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-    """Arrange numbers by group, overall and of disparities.
+    """Arrange the values of groups, the overall values and disparities in tables.
 
-    A result comes with its metric and stratum, and the labels of the groups there.
+    A result comes with its metric and stratum, and the labels of the groups in the
+    stratum.
     """
     columns: list[str] = []
     groups, strata = _index_entries(rows.groups), _index_entries(rows.strata)

@@ -275,7 +275,7 @@ def check_quality(quality: Any) -> None:
 def outcomes_of_rate(
     y_true: ArrayLike | None, y_pred: ArrayLike, rate: Rate, pos_label: Hashable
 ) -> tuple[Bools, Bools | None]:
-    """Return outcomes of a quality, or of predictive values, and which rows count."""
+    """Return outcomes of a quality or of a predictive value, and which rows count."""
     if rate != "predictive_value":
         return outcomes_of(y_true, y_pred, rate, pos_label)
     if y_true is None:

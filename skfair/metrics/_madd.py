@@ -77,14 +77,15 @@ class MADD(MetricOfScores):
 
     @property
     def n_bins(self) -> int:
-        """Number of bins of the bandwidth, which is given."""
+        """Number of bins, for a bandwidth that is a number."""
         return count_bins(self.bandwidth)
 
     def collect_part(self, part: Rows) -> Any:
-        """Count checked rows; by bin, at its lower edge, if that is faster.
+        """Collect checked rows, as numbers of rows in bins if that is faster.
 
-        Counting rows by bin takes a third of the time of sorting them. Weights are not
-        counted: floats that are added in another order would change the last digit.
+        Counting rows by bin takes a third of the time of sorting them; each bin has the
+        score of its lower edge. Rows with weights are not counted: floats that are
+        added in another order would change the last digit.
         """
         if self.is_automatic or part.mass is not None or self.scale == "rank":
             return super().collect_part(part)
@@ -101,7 +102,7 @@ class MADD(MetricOfScores):
         return Distributions.from_rows(Rows(groups, y_pred=bins / n_bins, n=n))
 
     def range_from_bins(self, histogram: Rows) -> tuple[float, float]:
-        """Find the value from a histogram whose bins the bins of MADD are unions of."""
+        """Find the value from a histogram; bins of MADD must be unions of its bins."""
         if self.is_automatic or histogram.n_bins % self.n_bins:
             raise ValueError(
                 f"bandwidth must be 1 / m for a power of two m <= {histogram.n_bins}, "

@@ -241,7 +241,7 @@ def most_stable(
 
 
 def optimal_order(sizes: tuple[Any, Any]) -> Any:
-    """Return the best order of a bandwidth, h_sup of Theorem 2."""
+    """Return the order of magnitude of the best bandwidth, h_sup of Theorem 2."""
     first, second = np.sqrt(sizes[0]), np.sqrt(sizes[1])
     return ((first + second) / (first * second)) ** (2 / 3)
 

@@ -177,7 +177,7 @@ def lower_differences(gaps: Floats, deviations: Floats) -> tuple[Floats, Floats]
 
 
 def compare_stable(observed: Observed, multigroup: Multigroup) -> Comparisons:
-    """Compare means over the stable interval of bandwidths of each comparison."""
+    """Compare MADD averaged over a stable interval of bandwidths of each pair."""
     statistic, *_ = observed
     pairs = compared_pairs(statistic.n_groups, multigroup)
     means = np.empty(len(pairs))

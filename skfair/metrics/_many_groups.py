@@ -165,7 +165,7 @@ class DistanceFromAverage(Metric):
     pos_label: Hashable = None
 
     def __post_init__(self) -> None:
-        """Check the options; what depends on the rows is checked beside them."""
+        """Check the options that do not depend on the rows."""
         super().__post_init__()
         check_quality(self.quality)
 
@@ -191,7 +191,7 @@ class DistanceFromAverage(Metric):
         raise NotImplementedError
 
     def estimate_statistic(self, statistic: Rows) -> Estimate:
-        """Find the value of a statistic, or why it has none, and who is left out."""
+        """Find the value of a statistic, or why it has none; name groups left out."""
         groups = find_gaps(statistic, self.group_weights)
         value = self.summarise(groups) if groups.defined else math.nan
         return groups.estimate(self.name, value)

@@ -96,7 +96,7 @@ class MCDP(GapOfDistributions):
 
     @property
     def measure_at(self) -> MeasureAt | None:
-        """Return the function that measures rows of gaps at given scores, if any."""
+        """Return a function that makes measures of gaps at given scores, or None."""
         if self.method == "approximate":
             return None
         return partial(sustained_at, epsilon=self.epsilon)
@@ -404,7 +404,7 @@ class MCDPCurve(CurveOfScores):
         return np.zeros(1), np.full(1, np.nan)
 
     def value(self, statistic: Distributions) -> tuple[Floats, Floats]:
-        """Find the largest step function of all pairs."""
+        """Find the largest MCDP of all pairs, as a step function of epsilon."""
         pairs = compared_pairs(statistic.n_groups, self.multigroup)
         gaps = (gap_between(statistic, *pair) for pair in pairs)
         return _combine_steps([gap_profile(gap) for gap in gaps])

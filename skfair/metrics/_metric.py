@@ -250,7 +250,7 @@ class Metric(ABC):
         return self.select(part)
 
     def reopen(self, cells: Rows) -> Rows:
-        """Return cells that were kept as checked rows."""
+        """Turn cells that a monitor has kept into checked rows."""
         return cells
 
     # From a call to its number --------------------------------------------
@@ -357,7 +357,7 @@ class Metric(ABC):
         return Estimate(value, small_groups=small_groups)
 
     def undefined(self, reason: str, advice: str) -> Estimate:
-        """Return the estimate of groups that cannot be compared, for a reason."""
+        """Return the estimate where groups cannot be compared, with the reason."""
         return undefined_estimate(self.title, reason, advice, self.undefined_value)
 
     def join_estimates(
@@ -441,7 +441,7 @@ class MetricOfPairs(Metric):
         return self.largest_pair(statistic).value
 
     def value_and_small_groups(self, statistic: Any) -> tuple[Any, str]:
-        """Find the value, and name its two groups, if they have few rows."""
+        """Find the value, and name those of its two groups that have few rows."""
         located = self.largest_pair(statistic)
         sizes, which = self.rows_compared(statistic, located)
         # Whoever sets a minimum size has said how many rows are enough.

@@ -75,7 +75,7 @@ _by_loss = attrgetter("loss")
 
 
 class Carried(NamedTuple):
-    """A channel between true and predicted classes, and what it carries."""
+    """A channel from true to predicted classes, and the mass that it carries."""
 
     #: Share of the population that is not carried.
     loss: float
@@ -325,7 +325,7 @@ class MergedSearch:
         self.upper = float(self._join(self._losses(at, at))[0])
 
     def _losses(self, lows: Floats, highs: Floats) -> list[Floats]:
-        """Bound what each group loses from below, for each set."""
+        """Return lower bounds of the mass that each group loses, for each set."""
         low = [lows[:, i] for i in range(len(self.sets))]
         high = [highs[:, i] for i in range(len(self.sets))]
         share = list(self.shares)

@@ -47,7 +47,7 @@ class Located(NamedTuple):
 
 
 def locate_largest(by_group: Floats, overall: float, multigroup: Multigroup) -> Located:
-    """Locate the largest difference between numbers of groups, or from everyone's."""
+    """Locate the largest difference of two groups, or of a group and everyone."""
     if multigroup == "pairwise":
         high, low = np.fmax.reduce(by_group), np.fmin.reduce(by_group)
         pair = int((by_group == high).argmax()), int((by_group == low).argmax())
@@ -104,7 +104,10 @@ def _every_two(n_groups: int) -> tuple[Integers, Integers]:
 def compared_groups(
     n_groups: int, multigroup: Multigroup
 ) -> tuple[Integers, Integers | None]:
-    """Return positions of the groups in each comparison."""
+    """Return the positions of the first groups of all comparisons, and of the second.
+
+    The second are None where each group is compared with everyone.
+    """
     if multigroup == "pooled":
         return np.arange(n_groups), None
     if n_groups > MAX_PAIRWISE:
@@ -381,9 +384,9 @@ def curve_blocks(
     n_curves: int,
     size: int = 2**18,
 ) -> Iterator[tuple[Floats, Floats]]:
-    """Yield distinct scores, and the sums of the steps of each curve up to these.
+    """Yield blocks of distinct scores, with each curve's sum of steps up to each score.
 
-    Arrays of sums have shape (n_curves, n_scores) and about `size` numbers.
+    Arrays of sums have the shape (n_curves, n_scores) and about `size` numbers.
     """
     new = np.append(scores[1:] != scores[:-1], True)
     reached, width = np.zeros(n_curves), max(1, size // n_curves)

@@ -448,7 +448,7 @@ class GapReader:
 
 
 def _names_of_pairs(part: SamplePart, gaps: PairGaps) -> dict[str, pd.Series]:
-    """Return labels of both groups, stratum and class of each pair."""
+    """Return the labels of both groups of each pair, with its stratum and class."""
     labels = part.rows.labels
     none: list[Any] = [None] * len(gaps.first)
     others = none if gaps.second is None else [labels[i] for i in gaps.second]
@@ -622,7 +622,7 @@ def check_strata(within: Any, n_samples: int) -> NDArray[Any]:
 
 
 def _warn_if_constant(observed: float, null: Floats, rounding: float) -> None:
-    """Warn where no choice of groups changes the value, other than no disparity."""
+    """Warn if all permutations have the observed value, unless this value is 0."""
     if abs(observed) > rounding and np.abs(null - observed).max() <= rounding:
         warn_user(
             f"The metric is {observed:.6g} for all {len(null)} permutations, as it is "
@@ -637,7 +637,7 @@ def _warn_if_constant(observed: float, null: Floats, rounding: float) -> None:
 def summarise_values(
     observed: float, null: Floats, unit: float = 1.0
 ) -> PermutationTestResult:
-    """Summarise the values of a metric that compares no pairs."""
+    """Test a metric by its values, where gaps of pairs do not order permutations."""
     return PermutationTestResult(
         value=observed,
         pvalue=exact_pvalue(observed, null, unit),

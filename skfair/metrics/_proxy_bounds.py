@@ -220,7 +220,7 @@ def _rate_noise(
 def _mass_noise(
     rows: ProxyRows, cells: DenseCells, noise: Noise, group: int, odds_ratio: float
 ) -> tuple[list[Floats], list[Floats]]:
-    """Return the noise of the smallest and largest mass of a group."""
+    """Return the noise of the smallest and largest possible mass of a group."""
 
     def end_noises(part: int) -> list[Floats]:
         return [

@@ -376,7 +376,7 @@ class Rates(NamedTuple):
 def measure(
     kind: Kind, rates: Rates, pairs: Sequence[Pair], widths: Floats | None
 ) -> tuple[float, float]:
-    """Bound the largest measure of a gap between groups."""
+    """Bound the largest measure of the gaps of all pairs."""
     bounds = [_measure_gap(kind, *rates.gap(pair), widths) for pair in pairs]
     lower, upper = np.max(bounds, axis=0)
     return float(lower), float(upper)
@@ -396,7 +396,7 @@ def _measure_gap(
 
 
 def odds_limits(probabilities: Floats, odds_ratio: float) -> tuple[Floats, Floats]:
-    """Return the smallest and largest probability with odds within a factor."""
+    """Return the smallest and largest probability whose odds are within a factor."""
     q = probabilities
     with np.errstate(divide="ignore", invalid="ignore"):
         low = np.where(q < 1, q / (q + odds_ratio * (1 - q)), 1.0)
@@ -505,7 +505,10 @@ class ScoreCells:
 
     @cached_property
     def steps(self) -> tuple[_Steps, _Steps]:
-        """Return the entries in the order of largest values, and of smallest values."""
+        """Return the entries in two orders: by largest and by smallest value.
+
+        The two are the same object if the values of all entries are known.
+        """
         rows = self.rows
         if rows.lows is rows.highs:
             return (_Steps(rows, rows.lows, None),) * 2
@@ -644,7 +647,10 @@ class DenseCells:
 
     @cached_property
     def parts(self) -> tuple[Floats, Floats]:
-        """Return the numerator and the rest, (1 + n_groups, n_cells, n_points) each."""
+        """Return the masses of the numerator, and of the rest of the denominator.
+
+        Both have the shape (1 + n_groups, n_cells, n_points).
+        """
         return self.split(self.masses)
 
     def known_part(self, part: Floats, group: int) -> Any:
@@ -654,7 +660,7 @@ class DenseCells:
     def ends(
         self, group: int, part: Floats, odds_ratio: float
     ) -> tuple[Floats, Floats]:
-        """Return the smallest and largest mass of a group at each point."""
+        """Return the smallest and largest possible mass of a group at each point."""
         q = self.probabilities[:, [group]]
         low, high = odds_limits(q, odds_ratio)
         inside, total = part[0], self.masses[0].sum(axis=-1, keepdims=True)

@@ -59,7 +59,7 @@ def supremum_quantile(tail: float, *, sides: int = 2) -> float:
 
 
 class Observed(NamedTuple):
-    """Table of a metric, with the numbers that its noise depends on."""
+    """Statistic of a metric, with the numbers that its noise depends on."""
 
     statistic: Any
     #: Numbers of rows that each distribution, mean or rate comes from; with weights,
@@ -245,7 +245,7 @@ def variances_of_means(first: Floats, second: Floats, sizes: Floats) -> Floats:
 
 
 def rows_of_means(moments: tuple[Floats, Floats], sizes: Floats) -> Floats:
-    """Return the number of rows with which a rate has the value and noise of a mean."""
+    """Return the rows of a rate that has the value of a mean, and as much noise."""
     smooth = (sizes * moments[0] + 1) / (sizes + 2)
     return np.asarray(smooth * (1 - smooth) / variances_of_means(*moments, sizes))
 
@@ -357,7 +357,10 @@ def compare_means(
     multigroup: Multigroup,
     method: Method,
 ) -> Comparisons:
-    """Compare means of shape (n_groups, ...), given with the mean squares."""
+    """Compare means, and bound the noise of their differences.
+
+    `moments` are the means, of shape (n_groups, ...), and the means of squared values.
+    """
     if math.isnan(value):
         return UNDEFINED
     means = moments[0]

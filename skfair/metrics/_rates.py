@@ -497,7 +497,7 @@ class EqualizedOdds(DifferenceOfNumbers):
         return decode_labels(part)
 
     def reopen(self, cells: Rows) -> Rows:
-        """Return cells that were kept as checked rows."""
+        """Turn cells that a monitor has kept into checked rows."""
         return encode_labels(cells)
 
     def bound_noise(self, observed: Observed, method: Method) -> Comparisons:
@@ -1274,7 +1274,7 @@ class ImpactRatioShortfall(DifferenceOfRates):
         return "nobody is selected", ""
 
     def locate(self, statistic: Any) -> Located:
-        """Find the smallest ratio of selection rates, and one minus it."""
+        """Find the smallest ratio of selection rates; the value is one minus it."""
         rates, compared = statistic.means, statistic.means.max()
         if self.multigroup == "pooled":
             compared = statistic.sums.sum() / statistic.totals.sum()

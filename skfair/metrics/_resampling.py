@@ -105,7 +105,7 @@ def basic_interval(
 ) -> tuple[float, float]:
     """Compute the basic bootstrap interval, cut at 0 and at the largest value seen.
 
-    Both ends are nan where a value is.
+    Both ends are nan if any value is nan.
     """
     if np.isnan(values).any():
         return math.nan, math.nan
@@ -124,7 +124,7 @@ def unit_of(metric: Metric, rows: Rows) -> float:
 
 
 def largest_size(*numbers: NDArray[Any] | None) -> float:
-    """Return the size of the largest number of these arrays, 1 if all are 0."""
+    """Return the largest absolute number in these arrays, 1 if all are 0."""
     sizes = [float(np.abs(x).max(initial=0)) for x in numbers if x is not None]
     return max(sizes, default=0.0) or 1.0
 

@@ -60,7 +60,7 @@ class GroupMetric(NamedTuple):
     positive: Any = None
 
     def takes(self, parameter: str) -> bool:
-        """Return whether the function has a parameter that the user left open."""
+        """Return whether the function has a parameter that the user has not set."""
         return parameter not in self.options and parameter in _parameters(self.function)
 
     @property
@@ -71,7 +71,7 @@ class GroupMetric(NamedTuple):
 
     @property
     def compares_labels(self) -> bool:
-        """Whether rows of the same labels can be counted in place of one another."""
+        """Whether only the numbers of rows with equal labels matter."""
         return self.takes_counts and not self.takes_scores
 
     def replace_option(self, name: str, value: Any) -> GroupMetric:
@@ -103,7 +103,7 @@ class GroupMetric(NamedTuple):
 
 
 def scores_of(rows: Rows) -> NDArray[Any]:
-    """Return the scores of rows, for which predictions may stand."""
+    """Return the scores of rows, or their predictions if there are no scores."""
     scores: NDArray[Any] = rows.y_pred if rows.y_score is None else rows.y_score
     return scores
 

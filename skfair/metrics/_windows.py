@@ -102,7 +102,7 @@ def sustained_at(scores: Floats, epsilon: float) -> Callable[[Floats], Floats]:
 def _largest_sustained(
     apart: Floats, ranges: Sequence[tuple[Integers, Integers]]
 ) -> Floats:
-    """Return the largest of the smallest gaps in the windows of each row."""
+    """Return, for each row of gaps, the largest of the smallest gaps in windows."""
     values = np.zeros(len(apart))
     for j, (begin, end) in enumerate(ranges):
         if j:

@@ -354,7 +354,7 @@ class Column(NamedTuple):
 
 
 class _Compared(NamedTuple):
-    """Numbers of the rows, whose distributions or means are compared."""
+    """Numbers of rows, of which subgroups' distributions or means are compared."""
 
     #: Scores, or numbers in [0, 1].
     numbers: Floats

@@ -420,8 +420,8 @@ class Rows:
     def _entries_of_cells(self) -> list[Integers]:
         """Positions of the entries that count, of each stratum and group."""
         counting = self.counted_positions()
-        parts = rows_by_code(self.stratum_group_codes[counting])
-        return [counting[part] for part in parts if len(part)]
+        cells = rows_by_code(self.stratum_group_codes[counting])
+        return [counting[cell] for cell in cells if len(cell)]
 
     @cached_property
     def people(self) -> Self:

@@ -9,7 +9,8 @@ From a call to its number, always downwards::
         -> Metric.split                  by class and stratum, in one walk (`_parts.py`)
           -> MCDP.check                  what this metric asks of labels and scores
         -> Metric.estimate_part          of one stratum and class:
-          -> MCDP.collect                its rows, or their score distributions
+          -> Metric.collect_part         the rows that count,
+            -> MCDP.collect              as rows, or as score distributions of groups
           -> MCDP.why_undefined          why groups cannot be compared, or
           -> MCDP.value_and_small_groups the largest gap, and its groups of few rows
         -> Metric.join_estimates         the largest over classes, then over strata

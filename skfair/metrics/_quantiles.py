@@ -307,7 +307,7 @@ def combine_signs(further: Quantiles, values: Floats) -> Quantiles:
 
 
 class FreeNoise(NamedTuple):
-    """Quantiles of the noise of each comparison that hold for any distribution."""
+    """Quantiles of noise, for each comparison, that hold for any distribution."""
 
     #: Noise of a mean of values in [0, 1].
     of_mean: Quantiles

@@ -140,6 +140,14 @@ class DifferenceOfMeans(DifferenceOfNumbers):
             return locate_means(statistic, self.multigroup)
         return locate_outcomes(statistic, multigroup=self.multigroup)
 
+    def observe(self, part: Rows) -> Observed:
+        """Count checked rows, with the means of squares that the noise depends on."""
+        observed, part = super().observe(part), self.select(part)
+        if self.compares_numbers or part.y_pred.dtype.kind == "b":
+            return observed  # squares of outcomes are the outcomes
+        squares = replace(part, y_pred=part.y_pred**2).grouped().means
+        return observed._replace(squares=squares)
+
     def bound_noise(self, observed: Observed, method: Method) -> Comparisons:
         """Bound the noise of each difference of means."""
         rows, sizes, squares = observed
@@ -208,14 +216,6 @@ class DemographicParity(DifferenceOfMeans):
     def upper_limit(self) -> float:
         """Largest value; numbers in a unit have none."""
         return math.inf if self.compares_numbers else self.maximum
-
-    def observe(self, part: Rows) -> Observed:
-        """Count checked rows, with the numbers that the noise depends on."""
-        observed = super().observe(part)
-        if self.compares_numbers:
-            return observed
-        squares = replace(part, y_pred=part.y_pred**2).grouped().means
-        return observed._replace(squares=squares)
 
     def advise(self, rows: Rows) -> None:
         """Warn of means of numbers between 0 and 1, which are no rates."""

@@ -703,10 +703,13 @@ def _tell_known(
     summary: Summary, attribute: Summary, measure: Summary, state: str
 ) -> Iterator[str]:
     """Say which known groups differ, where people of a missing group differ most."""
+    found = [p for p in _significant(measure) if not any(map(is_missing, p["pair"]))]
     if measure["known"] is not None:
         shown = measure | measure["known"]
-        yield _tell_finding(summary, attribute, shown, state == "significant")
-    elif measure["pairs"] and _differ_alone(measure):
+        excludes = state == "significant" and bool(found)
+        yield _tell_finding(summary, attribute, shown, excludes)
+    is_told = measure["known"] is None or state == "significant"
+    if is_told and measure["pairs"] and not found:
         yield say("no known group differs")
     name = _name_missing(summary, attribute["name"])
     verb = "stand out" if measure["decided"] else "differ"

@@ -102,10 +102,19 @@ class DecisionRules:
     """Decision rules, from the plain rule to the fairest.
 
     `decisions_compared` says which decisions (columns) are compared in each set of
-    rows, and after `fit` `groups_compared` which groups are. The cost has classes by
-    decisions. Rows have a probability of each class, and without the group a
-    probability of each group.
+    rows. `fit` sets the other attributes: `groups_compared` says which groups are
+    compared, `decisions` are those of each rule (by row) for each of the held-out
+    `rows` (by column), the plain rule first, and `table` measures the rules. The cost
+    has classes by decisions. Rows have a probability of each class, and without the
+    group a probability of each group.
     """
+
+    rows: Rows
+    groups_compared: NDArray[np.bool_]
+    decisions: Integers
+    table: dict[str, Any]
+    _solved: _SolvedRules
+    _beyond_noise: bool
 
     def __init__(
         self,
@@ -181,13 +190,13 @@ class DecisionRules:
         """
         self.rows, self.groups_compared = rows, groups_compared
         p = rows.y_pred[:, : self.n_classes]
-        self.held_out = (-p @ self._cost).argmax(axis=1)[np.newaxis]
+        self.decisions = (-p @ self._cost).argmax(axis=1)[np.newaxis]
         units = quotients(1, self.effective_rows(rows), 1.0)[:, :, np.newaxis]
         noise = _RateNoise(
             groups_compared[:, :, np.newaxis] & self.decisions_compared, units
         )
-        rates = self._rates(rows, self.held_out)
-        gains = self._gains(rows, self.held_out)
+        rates = self._rates(rows, self.decisions)
+        gains = self._gains(rows, self.decisions)
         limits, by_rule = np.ones(1), list[MeasuredDifference]()
         if groups_compared.any():
             solved_limits = np.multiply(_SHARES, noise.largest(rates[0]))
@@ -196,11 +205,12 @@ class DecisionRules:
             # No difference is above 1, the limit of the plain decisions.
             limits = np.append(limits, np.interp(_STEPS, places, solved_limits))
             self._solved = self._fit_rules(rows, solved_limits)
-            self.held_out = self._decide(self._solved, rows)
+            self.decisions = self._decide(self._solved, rows)
             rates, gains = self._rates_and_gains(predict_training_rows)
             refitted = self._rates_without_parts(solved_limits)
             by_rule = noise.measure_rules(rates[1:], *refitted)
-        self._beyond_noise = groups_compared.any() and noise.is_exceeded(rates[0])
+        any_compared = bool(groups_compared.any())
+        self._beyond_noise = any_compared and noise.is_exceeded(rates[0])
         measured = [noise.measure(rates[0]), *by_rule]
         differences, errors = np.transpose(measured)
         self.table = {
@@ -222,8 +232,8 @@ class DecisionRules:
         share scores, it may decide for all of them as no model of a fold does.
         """
         rows, final = self.rows, predict_training_rows(FINAL_MODEL)
-        rates = self._rates(rows, self.held_out)
-        gains = self._gains(rows, self.held_out)
+        rates = self._rates(rows, self.decisions)
+        gains = self._gains(rows, self.decisions)
         decisions = np.empty((len(rates), int(final.position.max()) + 1), dtype=np.intp)
         decisions[:, final.position] = self._decide(self._solved, final)
         weights = self._cell_weights(rows)
@@ -261,16 +271,18 @@ class DecisionRules:
 
     def _fit_rules(self, rows: Rows, limits: Floats) -> _SolvedRules:
         """Calibrate, and solve for limits; interpolate multipliers between them."""
-        present = np.where(self.groups_compared, 1.0, 0.0)
-        rules = _SolvedRules(self._calibrate(rows), present, np.zeros(0))
-        values, ratios = self._values_and_ratios(rules, rows.y_pred, rows.groups.codes)
-        shares = (rows.weights / rows.weights.sum()) @ ratios
-        rules = rules._replace(shares=shares.reshape(self.shape))
-        ratios = quotients(ratios, shares)
-        solved = self._solve(rows, rules.shares, values, ratios, limits)
+        calibrations = self._calibrate(rows)
+        values, membership = self._values_and_membership(
+            calibrations, rows.y_pred, rows.groups.codes
+        )
+        membership *= self.groups_compared.ravel()
+        shares = (rows.weights / rows.weights.sum()) @ membership
+        ratios = quotients(membership, shares)
+        shares = shares.reshape(self.shape)
+        solved = self._solve(rows, shares, values, ratios, limits)
         places = np.linspace(0, 1, len(limits))
         multipliers = make_interp_spline(places, solved, k=1)(_STEPS)
-        return rules._replace(multipliers=multipliers)
+        return _SolvedRules(calibrations, shares, multipliers)
 
     def _decide(self, rules: _SolvedRules, rows: Rows) -> Integers:
         """Return the plain decisions, and the decisions of each rule."""
@@ -283,7 +295,10 @@ class DecisionRules:
     ) -> _RuleScores:
         """Return the scores that rules adjust."""
         p = predicted[:, : self.n_classes]
-        values, ratios = self._values_and_ratios(rules, predicted, codes)
+        values, membership = self._values_and_membership(
+            rules.calibrations, predicted, codes
+        )
+        ratios = quotients(membership, rules.shares.ravel())
         return _RuleScores(self.baseline_scores(p), 1 + values + _tie_breaks(p), ratios)
 
     def _calibrate(self, rows: Rows) -> dict[int, Any]:
@@ -380,7 +395,7 @@ class DecisionRules:
         table, rows = self.table, self.rows
         weights = rows.weights / rows.weights.sum()
         plain_cost, cost = (
-            self._cost[rows.y_true, self.held_out[rule]] for rule in (0, chosen)
+            self._cost[rows.y_true, self.decisions[rule]] for rule in (0, chosen)
         )
         change = (cost - plain_cost) * self._unit
         error = float(np.linalg.norm(weights * (change - weights @ change)))
@@ -389,7 +404,7 @@ class DecisionRules:
         for rule in (0, chosen):
             values = {self.performance: table[f"mean_test_{self.performance}"][rule]}
             if self.constraint == "equalized_odds":
-                decisions = self.held_out[rule]
+                decisions = self.decisions[rule]
                 values["dcp"] = dcp(rows.y_true, decisions, **people, method="local")
             values["difference"] = -table["mean_test_neg_difference"][rule]
             figures.append({name: float(value) for name, value in values.items()})
@@ -406,12 +421,15 @@ class DecisionRules:
         scores = self._scores(self._solved, predicted, codes)
         return scores.adjust(self._solved.multipliers[chosen - 1])
 
-    def _values_and_ratios(
-        self, rules: _SolvedRules, predicted: Floats, codes: NDArray[np.integer]
+    def _values_and_membership(
+        self,
+        calibrations: dict[int, Any],
+        predicted: Floats,
+        codes: NDArray[np.integer],
     ) -> tuple[Floats, Floats]:
-        """Return the value of each decision, and weights of rows in each rate.
+        """Return the value of each decision, and each row's probability of each cell.
 
-        A row without a group counts in none.
+        A row without a group is in no cell.
         """
         n_groups, n_conditions = self.shape
         membership = np.zeros((len(codes), n_groups, n_conditions))
@@ -419,7 +437,7 @@ class DecisionRules:
             in_group = codes[:, np.newaxis] == np.arange(n_groups)
             membership += in_group[:, :, np.newaxis]
         classes, logs = predicted[:, : self.n_classes].copy(), _logs(predicted)
-        for condition, model in rules.calibrations.items():
+        for condition, model in calibrations.items():
             calibrated = model.predict_proba(logs)
             if self.uses_group:
                 chosen = codes == condition
@@ -429,8 +447,7 @@ class DecisionRules:
                 membership[:, model.classes_, condition] = calibrated
         if n_conditions > 1:
             membership *= classes[:, np.newaxis]
-        ratios = quotients(membership.reshape(len(codes), -1), rules.shares.ravel())
-        return -classes @ self._cost, ratios
+        return -classes @ self._cost, membership.reshape(len(codes), -1)
 
 
 class _SmoothedProblem:
@@ -508,9 +525,10 @@ class _SmoothedProblem:
         return smoothed + float(prices @ mu), prices - rates
 
     def _decide(self, mu: Floats, width: float) -> tuple[Floats, float]:
-        """Return the weight of each decision (row) and person, and the mean maximum.
+        """Return weights of decisions for each person, and the mean smoothed maximum.
 
-        A decision is drawn, the more surely the smaller the width.
+        The weights, of decisions by people, are a softmax of the scores. The smaller
+        the width, the more weight the largest score has.
         """
         logits = self._values - self.join(mu).T.astype(np.float32) @ self._ratios
         logits /= np.float32(width)

@@ -300,7 +300,7 @@ def _compare_gaps(old: Rows, new: Rows, cross_fitted: bool) -> dict[str, Figure]
     return figures
 
 
-class GapEstimate(NamedTuple):
+class NoisyGap(NamedTuple):
     """MCDP(0), which may be adjusted for the sizes of groups, and its noise.
 
     `slopes` computes its derivative in the weight of each row. `half_rows` is half a
@@ -334,7 +334,7 @@ class GapEstimate(NamedTuple):
         return np.asarray(np.sqrt(np.clip(squares, 0, 1)))
 
 
-def gap_error(before: GapEstimate, after: GapEstimate, rows: Rows) -> float:
+def gap_error(before: NoisyGap, after: NoisyGap, rows: Rows) -> float:
     """Compute the standard error of the difference of two gaps of the same rows."""
     halves = {**before.half_rows, **after.half_rows}.values()
     slopes = after.slopes() - before.slopes()
@@ -393,7 +393,7 @@ def average_precision(
     return value, slopes
 
 
-def mean_mcdp(rows: Rows, adjusts: bool = False) -> GapEstimate:
+def mean_mcdp(rows: Rows, adjusts: bool = False) -> NoisyGap:
     """Return the mean MCDP(0) of strata with two groups, by weight of rows.
 
     Rows with the code -1 are in no stratum. With `adjusts` the gap of a pair of groups
@@ -406,7 +406,7 @@ def mean_mcdp(rows: Rows, adjusts: bool = False) -> GapEstimate:
     compared = (sizes > 0).sum(axis=1) > 1
     if not compared.any():
         undefined = math.nan, math.nan, math.nan
-        return GapEstimate(math.nan, partial(np.zeros, len(rows)), {}, *undefined)
+        return NoisyGap(math.nan, partial(np.zeros, len(rows)), {}, *undefined)
     n_tests = math.comb(int(sizes.any(axis=0).sum()), 2) * int(compared.sum())
     critical = float(kolmogi(_LEVEL / n_tests))
     strata = [positions for _, positions in rows.split_by_stratum()]
@@ -437,10 +437,10 @@ def mean_mcdp(rows: Rows, adjusts: bool = False) -> GapEstimate:
         for (_, group), half in gap.half_rows.items()
     }
     noise = min(1.0, critical * scale)
-    return GapEstimate(value, slopes, half_rows, noise, scale, mean_noise)
+    return NoisyGap(value, slopes, half_rows, noise, scale, mean_noise)
 
 
-def _largest_gap(rows: Rows, critical: float = 0.0) -> GapEstimate:
+def _largest_gap(rows: Rows, critical: float = 0.0) -> NoisyGap:
     """Return the gap of the pair of groups that is largest when adjusted for sizes.
 
     The noise of a pair is `critical` times the square root of the sum of its inverse
@@ -486,7 +486,7 @@ def _largest_gap(rows: Rows, critical: float = 0.0) -> GapEstimate:
     halves = {(0, int(present[g])): float(inverse_sizes[g]) / 2 for g in pair}
     smallest = float(scales.min())
     mean_noise = smallest * _mean_distance(rows)
-    return GapEstimate(value, slopes, halves, critical * smallest, smallest, mean_noise)
+    return NoisyGap(value, slopes, halves, critical * smallest, smallest, mean_noise)
 
 
 def _mean_distance(rows: Rows) -> float:

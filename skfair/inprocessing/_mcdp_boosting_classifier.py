@@ -286,10 +286,13 @@ class MCDPBoostingClassifier(
         check_validation_fraction(self.validation_fraction, automatic="auto")
         X = as_table(X)
         validate_data(self, X, y, skip_check_array=True)
-        columns = X, y, sensitive_features, control_features, sample_weight
         inputs = check_fit_inputs(
             self,
-            *columns,
+            X,
+            y,
+            sensitive_features=sensitive_features,
+            control_features=control_features,
+            sample_weight=sample_weight,
             estimator=self.estimator,
             stratum_selector=self.control_features,
             warns_without_groups=self.strength != 0,

@@ -330,10 +330,13 @@ class MCDPReweighter(
         weight_keyword(self.estimator)
         X = as_table(X)
         validate_data(self, X, y, skip_check_array=True)
-        columns = X, y, sensitive_features, control_features, sample_weight
         inputs = check_fit_inputs(
             self,
-            *columns,
+            X,
+            y,
+            sensitive_features=sensitive_features,
+            control_features=control_features,
+            sample_weight=sample_weight,
             estimator=self.estimator,
             stratum_selector=self.control_features,
             warns_without_groups=self.strength != 0,
@@ -350,8 +353,13 @@ class MCDPReweighter(
             tasks = Tasks(self)
             splits = split_with_rows_aside(self, inputs, routed)
             predicted = predict_held_out(
-                *(self, inputs, routed, splits.for_estimator, splits.for_groups),
-                *(tasks, 1 + splits.sets_aside),
+                self,
+                inputs,
+                routed,
+                splits=splits.for_estimator,
+                group_splits=splits.for_groups,
+                tasks=tasks,
+                n_last_fits=1 + splits.sets_aside,
             )
             self._set_aside = (predicted.rows.fold == 0) & splits.sets_aside
             self._held_out, self._q_held_out = predicted.rows, predicted.q
@@ -589,11 +597,15 @@ def split_with_rows_aside(
             for most in (None, _MOST_GROUP_FOLDS)
         )
     else:
-        columns = inputs.X, target, rows.groups.codes, routed.splitter.split
-        splits = [  # which may be masks
-            (all_rows[train], all_rows[test])
-            for train, test in make_splits(mitigator, *columns)
-        ]
+        splits = make_splits(
+            mitigator,
+            inputs.X,
+            target,
+            cells=rows.groups.codes,
+            for_split=routed.splitter.split,
+        )
+        # A splitter may return masks.
+        splits = [(all_rows[train], all_rows[test]) for train, test in splits]
         aside = _first_test_part(mitigator, rows, splits)
         if len(aside):
             splits = [_without(split, aside) for split in splits[1:]]

@@ -88,8 +88,9 @@ default=None
     >>> reweighing_weights(y, sensitive_features=sex)
     array([1.5 , 0.75, 0.75, 0.75, 0.75, 1.5 ])
     """
-    columns = sensitive_features, control_features, sample_weight
-    rows = read_arrays(None, y, *columns, name="y")
+    rows = read_arrays(
+        None, y, sensitive_features, control_features, sample_weight, name="y"
+    )
     check_shape(rows.y_pred, "y")
     refuse_scores(rows.y_pred, "y")
     check_no_missing(rows.y_pred, "y")

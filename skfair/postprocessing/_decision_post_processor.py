@@ -326,7 +326,11 @@ default="demographic_parity"
         validate_data(self, X, y, skip_check_array=True)
         inputs = check_fit_inputs(
             self,
-            *(X, y, sensitive_features, None, sample_weight),
+            X,
+            y,
+            sensitive_features=sensitive_features,
+            control_features=None,
+            sample_weight=sample_weight,
             estimator=self.estimator,
             several_classes=True,
             without_groups="no decision changes",
@@ -348,8 +352,13 @@ default="demographic_parity"
             return self
         tasks, splits = Tasks(self), list[Split]()
         if not (isinstance(self.estimator, FrozenEstimator) and self.uses_group):
-            columns = inputs.X, inputs.target, rows.groups.codes
-            splits = make_splits(self, *columns, routed.splitter.split)
+            splits = make_splits(
+                self,
+                inputs.X,
+                inputs.target,
+                cells=rows.groups.codes,
+                for_split=routed.splitter.split,
+            )
         counts = rules.effective_rows(_rows_held_out(rows, splits))
         compared = rules.groups_to_compare(counts)
         _warn_of_few_rows(self, counts)
@@ -578,8 +587,14 @@ def _fit_classifiers(
     group_models: list[Any] = []
     with tip_to_drop(model, inputs.X, estimator):
         class_models, predicted = _fit_on_folds(
-            *(model, inputs, estimator, inputs.target, inputs.classes.tolist()),
-            *(splits, params, tasks),
+            model,
+            inputs,
+            estimator,
+            inputs.target,
+            labels=inputs.classes.tolist(),
+            splits=splits,
+            params=params,
+            tasks=tasks,
         )
         if predicts_group:
             if is_frozen or not get_config()["enable_metadata_routing"]:
@@ -589,8 +604,14 @@ def _fit_classifiers(
             codes, known = rows.groups.codes, np.asarray(groups_compared.any(axis=1))
             codes = np.where(known[codes] & (codes >= 0), codes, -1)
             group_models, q = _fit_on_folds(
-                *(model, inputs, estimator, codes, list(range(rows.n_groups))),
-                *(splits, params, tasks),
+                model,
+                inputs,
+                estimator,
+                codes,
+                labels=list(range(rows.n_groups)),
+                splits=splits,
+                params=params,
+                tasks=tasks,
             )
             predicted = np.hstack([predicted, q])
     fold = np.zeros(len(rows), dtype=np.intp)
@@ -621,8 +642,15 @@ def _fit_on_folds(
     A frozen estimator stands for all of these models.
     """
     models, held_out = predict_folds(
-        *(estimator, inputs.X, inputs.rows, target, labels, splits, params),
-        *(model.n_jobs, tasks.done),
+        estimator,
+        inputs.X,
+        inputs.rows,
+        target,
+        labels=labels,
+        splits=splits,
+        fit_params=params,
+        n_jobs=model.n_jobs,
+        done=tasks.done,
     )
     predicted = mean_of_folds(held_out, len(inputs.rows))
     if isinstance(estimator, FrozenEstimator):

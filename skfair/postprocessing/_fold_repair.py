@@ -170,8 +170,13 @@ def score_held_out(
     """
     rows, splits = inputs.rows, list[Split]()
     if not isinstance(mitigator.estimator, FrozenEstimator):
-        columns = inputs.X, inputs.target, map_codes(rows)
-        splits = make_splits(mitigator, *columns, routed.splitter.split)
+        splits = make_splits(
+            mitigator,
+            inputs.X,
+            inputs.target,
+            cells=map_codes(rows),
+            for_split=routed.splitter.split,
+        )
     tasks.begin(len(splits))
     with tip_to_drop(mitigator, inputs.X, mitigator.estimator):
         models, held_out = predict_targets(mitigator, inputs, splits, routed, tasks)

@@ -226,8 +226,14 @@ class GroupCDFs(NamedTuple):
             cdf = cdf.smooth(statistic, group) if smooth else cdf
             cdfs.append(cdf.mix(pooled, unpooled_share(size)))
         shares = statistic.totals[present] / statistic.totals.sum()
-        columns = tuple(labels), tuple(cdfs), tuple(unsmoothed)
-        return cls(*columns, pooled, shares, n_rows)
+        return cls(
+            labels=tuple(labels),
+            cdfs=tuple(cdfs),
+            unsmoothed=tuple(unsmoothed),
+            pooled=pooled,
+            shares=shares,
+            n_rows=n_rows,
+        )
 
     def distances_from_pooled(self) -> Floats:
         """Return the largest distance of each group's rows from everyone's CDF."""

@@ -113,8 +113,15 @@ def predict_held_out(
         group_classes = _group_classes(group_estimator, rows.labels)
         try:
             group_models, grouped = predict_folds(
-                *(group_estimator, inputs.X, rows, rows.groups.codes, group_classes),
-                *(group_splits, params, mitigator.n_jobs, tasks.done),
+                group_estimator,
+                inputs.X,
+                rows,
+                rows.groups.codes,
+                labels=group_classes,
+                splits=group_splits,
+                fit_params=params,
+                n_jobs=mitigator.n_jobs,
+                done=tasks.done,
             )
         except ValueError as error:
             if group_estimator is not estimator:

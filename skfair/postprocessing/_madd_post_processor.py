@@ -347,10 +347,13 @@ class MADDPostProcessor(
         self._check_parameters()
         X = as_table(X)
         validate_data(self, X, y, skip_check_array=True)
-        columns = X, y, sensitive_features, control_features, sample_weight
         inputs = check_fit_inputs(
             self,
-            *columns,
+            X,
+            y,
+            sensitive_features=sensitive_features,
+            control_features=control_features,
+            sample_weight=sample_weight,
             estimator=self.estimator,
             stratum_selector=self.control_features,
             all_strata=True,

@@ -78,7 +78,7 @@ class Aim(NamedTuple):
         )
 
 
-class GapEstimate(NamedTuple):
+class PopulationGap(NamedTuple):
     """Mean MCDP(0) in the population, of the groups steered and of all groups."""
 
     steered: float
@@ -127,10 +127,10 @@ class PopulationGaps:
         totals = np.array([part.weights.sum() for part, _ in parts], dtype=np.float64)
         self.shares = totals / totals.sum()
 
-    def _average(self, width: float) -> GapEstimate:
+    def _average(self, width: float) -> PopulationGap:
         """Average gaps over strata."""
         gaps = self.shares @ [stratum.estimate_gap(width) for stratum in self.strata]
-        return GapEstimate(*gaps.tolist())
+        return PopulationGap(*gaps.tolist())
 
     def find_aim(self) -> Aim:
         """Find the widest band that leaves at most the limit.
@@ -244,7 +244,7 @@ class _Stratum:
         self.steered = self.has_several_rows & (sizes >= _FEWEST_STEERED)
         if self.steered.sum() < 2:
             self.steered[np.argsort(-sizes, kind="stable")[:2]] = True
-        self._gaps: dict[float, GapEstimate] = {}
+        self._gaps: dict[float, PopulationGap] = {}
         if self.halves:
             self._leave_out(limit)
 
@@ -272,7 +272,7 @@ class _Stratum:
                 large = with_group
         return [self.cdfs.labels[group] for group in np.flatnonzero(~large)]
 
-    def estimate_gap(self, width: float) -> GapEstimate:
+    def estimate_gap(self, width: float) -> PopulationGap:
         """Return the mean gap of all rows after repairs learnt from halves.
 
         Groups of one row are left out of both estimates.
@@ -281,10 +281,10 @@ class _Stratum:
             self._gaps[width] = self._measure(self._repair_by_halves(width))
         return self._gaps[width]
 
-    def _measure(self, heights: list[Floats]) -> GapEstimate:
+    def _measure(self, heights: list[Floats]) -> PopulationGap:
         """Return the mean gaps of CDFs after each of several repairs."""
         steered = _mean_gap(heights, self.steered)
-        return GapEstimate(steered, _mean_gap(heights, self.has_several_rows))
+        return PopulationGap(steered, _mean_gap(heights, self.has_several_rows))
 
     def _repair_by_halves(self, width: float) -> list[Floats]:
         """Return the CDFs of all rows after the repair learnt from each half."""

@@ -229,10 +229,13 @@ class RepairedClassifier(
             )
         X = as_table(X)
         validate_data(self, X, y, skip_check_array=True)
-        columns = X, y, sensitive_features, None, sample_weight
         inputs = check_fit_inputs(
             self,
-            *columns,
+            X,
+            y,
+            sensitive_features=sensitive_features,
+            control_features=None,
+            sample_weight=sample_weight,
             estimator=self.estimator,
             without_groups="nothing is repaired",
         )
@@ -322,8 +325,13 @@ def _score_held_out(
     """Score the rows held out that have a group and a weight, by models of folds."""
     splits = list[Split]()
     if not isinstance(model.estimator, FrozenEstimator):
-        columns = inputs.X, inputs.target, inputs.rows.groups.codes
-        splits = make_splits(model, *columns, routed.splitter.split)
+        splits = make_splits(
+            model,
+            inputs.X,
+            inputs.target,
+            cells=inputs.rows.groups.codes,
+            for_split=routed.splitter.split,
+        )
     tasks.begin(len(splits))
     models, held_out = predict_targets(model, inputs, splits, routed, tasks)
     held_out = replace(held_out, y_pred=held_out.y_pred[:, 1]).grouped()

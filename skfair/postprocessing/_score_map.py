@@ -185,8 +185,11 @@ class StrengthMaps:
 
     def held_out_scores(self, strength: float) -> Floats:
         """Return new scores of the rows, by the maps that were fitted without them."""
-        columns = self.maps_of_others, self.rows, self.q, [strength]
-        return next(iterate_held_out_scores(*columns))
+        return next(
+            iterate_held_out_scores(
+                self.maps_of_others, self.rows, self.q, strengths=[strength]
+            )
+        )
 
     def choose(
         self, strength: float | Literal["auto"], max_mcdp: float | None = None
@@ -194,8 +197,13 @@ class StrengthMaps:
         """Return the strength, given or chosen, and the table it is chosen from."""
         automatic = strength == "auto"
         strengths = self.map.strengths if automatic else (0.0, float(strength))
-        columns = self.maps_of_others, self.rows, self.q, strengths, self.performance
-        table = measure_strengths(*columns)
+        table = measure_strengths(
+            self.maps_of_others,
+            self.rows,
+            self.q,
+            strengths=strengths,
+            performance=self.performance,
+        )
         adjusted = adjust_for_noise(table, self.rows, self.maps_of_others)
         path = {name: adjusted[name].to_numpy() for name in adjusted}
         if not automatic:

@@ -262,10 +262,13 @@ class UnawareRegressor(
         self._check_limit()
         X = as_table(X)
         validate_data(self, X, y, skip_check_array=True)
-        columns = X, y, sensitive_features, control_features, sample_weight
         inputs = check_fit_inputs(
             self,
-            *columns,
+            X,
+            y,
+            sensitive_features=sensitive_features,
+            control_features=control_features,
+            sample_weight=sample_weight,
             estimator=self.estimator,
             stratum_selector=self.control_features,
             warns_without_groups=self.strength != 0,

@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 from skfair._utils._arrays import Integers
 from skfair._utils._columns import Selector as Selector
 from skfair._utils._columns import names_columns, open_frame, select_columns
-from skfair._utils._text import all_digits, listed, shown
+from skfair._utils._text import all_digits, counted, listed, shown
 from skfair._utils._validation import (
     ParameterError,
     as_array,
@@ -637,9 +637,10 @@ def encode_column(
                 ", and in place of the name of a column of X a function: "
                 f"lambda X: encode_groups(X[{name!r}], missing='group')"
             )
+        n_values = counted(n_missing, "missing value")
         raise ValueError(
-            f"{argument} has {n_missing} missing values{where}, expected none. In "
-            "place of labels pass skfair.groups.encode_groups(labels, missing='group')"
+            f"{argument} has {n_values}{where}, expected none. In place of labels pass "
+            "skfair.groups.encode_groups(labels, missing='group')"
             " to make these rows a group, or missing='drop' to leave them out"
             f"{tip}."
         )

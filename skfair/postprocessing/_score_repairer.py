@@ -344,17 +344,17 @@ CountTable
 
     def _set_map(self, repair_map: RepairMap) -> Self:
         """Set the map, and the attributes that show what it has learnt."""
-        self._map, whole = repair_map, repair_map.whole
+        self._map, single = repair_map, repair_map.single_map
         self.groups_, self.strata_ = repair_map.groups, repair_map.strata
         self.repair_level_: float | None = None
         if repair_map.max_mcdp is None:
             self.repair_level_ = float(repair_map.repair_level)
         self.certified_mcdp_ = repair_map.certified_mcdp
-        self.cdfs_ = () if whole is None else whole.cdfs.cdfs
-        self.pooled_cdf_ = None if whole is None else whole.cdfs.pooled
-        self.repaired_scores_ = () if whole is None else whole.repaired_scores
+        self.cdfs_ = () if single is None else single.cdfs.cdfs
+        self.pooled_cdf_ = None if single is None else single.cdfs.pooled
+        self.repaired_scores_ = () if single is None else single.repaired_scores
         self.stratum_repairers_: dict[Hashable, ScoreRepairer] = {}
-        for label, part in repair_map.by_stratum.items():
+        for label, part in repair_map.maps_by_stratum.items():
             repairer = clone(self).set_params(confidence_level=part.confidence_level)
             self.stratum_repairers_[label] = repairer._set_map(part)
         return self
@@ -437,7 +437,7 @@ CountTable
             check_real(name, value, 0, 1, closed="neither", alternative="None or ")
             if self.max_mcdp is None:
                 raise ParameterError(
-                    name, f"is that of max_mcdp, which is None; got {value!r}."
+                    name, f"needs max_mcdp, which is None; got {value!r}."
                 )
 
     def transform(
@@ -576,8 +576,8 @@ CountTable
         0.12
         """
         check_is_fitted(self)
-        whole = self._map_of_all_rows()
-        return whole.simulate_gap(self._count_new_rows(n_samples, whole.cdfs.shares))
+        single = self._map_of_all_rows()
+        return single.simulate_gap(self._count_new_rows(n_samples, single.cdfs.shares))
 
     def _count_new_rows(self, n_samples: Any, shares: Floats) -> Floats:
         """Check `n_samples`, and return the number of new rows of each group."""
@@ -665,12 +665,12 @@ CountTable
 
     def _map_of_all_rows(self) -> StratumMap:
         """Return the map; raise if there is one for each of several strata."""
-        if self._map.whole is None:
+        if self._map.single_map is None:
             raise ValueError(
                 "There is a map for each stratum: take those of "
                 "stratum_repairers_[stratum]."
             )
-        return self._map.whole
+        return self._map.single_map
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Return the name of the column that `set_output` makes.

@@ -199,7 +199,7 @@ def _ask_for_counts(rows: Any, faults: Faults) -> None:
 
 
 def _are_counted(rows: Any, counts: Any, faults: Faults) -> bool:
-    """Report decisions that are numbers of people."""
+    """Add a fault if a column of decisions holds numbers of people; say if one does."""
     args = faults.args
     decisions = [name for name in args.y_pred if name in counts]  # no numbers
     for name in decisions if rows.in_memory else ():

@@ -367,7 +367,7 @@ class DiffMCDPClassifier(
         return self
 
     def _split(self, rows: Rows, compares: bool, rng: np.random.RandomState) -> Parts:
-        """Draw the rows to stop by, and to compare on, from the rows with weight."""
+        """Draw rows to stop by and rows to compare on, from the rows with weight."""
         training, stopping, held_out = np.arange(len(rows)), None, None
         share = self.validation_fraction
         if compares and share is not None:
@@ -443,7 +443,7 @@ class DiffMCDPClassifier(
         return np.asarray(self.classes_[second.astype(np.intp)])
 
     def _features(self, X: Any) -> Any:
-        """Return features as numbers."""
+        """Return the features as an array of numbers."""
         with tip_to_drop(self, X):
             return check_array(
                 X,
@@ -461,9 +461,10 @@ class DiffMCDPClassifier(
 
 
 class Parts(NamedTuple):
-    """Positions of rows to train on, to stop by, and to compare on.
+    """Positions of rows for three purposes: to train, to stop, and to compare.
 
-    Rows that choose the step would flatter both networks in the comparison.
+    The comparison has rows of its own: rows that chose the step of training would
+    flatter both networks.
     """
 
     training: Integers
@@ -506,9 +507,9 @@ def train(
 ) -> tuple[Parameters, dict[str, NDArray[Any]]]:
     """Return the trained parameters and a history, with one entry for each step.
 
-    Features and rows come in pairs, to train on and to watch. The step with the
-    smallest loss on the rows watched has the parameters that are returned, without such
-    rows the last step. The initial arrays change in place.
+    `train_on` and `watched` are pairs of features and rows. The parameters of the step
+    with the smallest loss on the rows watched are returned; without such rows, those of
+    the last step. The initial arrays change in place.
     """
     X, rows = train_on
     optimizer = Adam(parameters)
@@ -555,8 +556,8 @@ def batch_gradients(
 ) -> tuple[dict[str, float], Parameters]:
     """Return the losses of a mini-batch, and the gradient of the penalised loss.
 
-    The gradient has the shapes of the parameters. With the weights `factors` means over
-    the batch estimate means over all rows.
+    The gradient has the shapes of the parameters. Each row is weighted by its entry of
+    `factors`, so that means over the batch estimate means over all rows.
     """
     activations = forward(X, parameters, network.dropout, rng)
     logits = activations[-1][:, 0].astype(np.float64)
@@ -583,7 +584,7 @@ def batch_gradients(
 
 
 def _penalised_gap(scores: Floats, rows: Rows, loss: PenalisedLoss) -> SmoothGap | None:
-    """Return the gap of the scores of some rows, None where nothing is penalised."""
+    """Return the gap of the scores of some rows; None if no gap is penalised."""
     codes, weights = rows.groups.codes, rows.weights
     if not loss.strength or codes.max() < 0:
         return None
@@ -601,7 +602,7 @@ def _penalised_gap(scores: Floats, rows: Rows, loss: PenalisedLoss) -> SmoothGap
 def _validation_loss(
     parameters: Parameters, X: Any, rows: Rows, loss: PenalisedLoss
 ) -> float:
-    """Return the log-loss plus strength times gap of held-out rows."""
+    """Return the log-loss of held-out rows, plus the strength times their gap."""
     logits = predict_logits(X, parameters)
     log_loss = rows.weights @ log_losses(logits, rows.y_true) / rows.weights.sum()
     gap = _penalised_gap(expit(logits), rows, loss)
@@ -626,9 +627,10 @@ def _check_finite(
 
 
 def even_sizes(available: NDArray[np.intp], total: int) -> NDArray[np.intp]:
-    """Allocate a total number of rows to groups, as evenly as their sizes allow.
+    """Divide a total number of rows among groups, as evenly as their sizes allow.
 
-    Small groups get all their rows; the numbers of the others differ by at most one.
+    Small groups get all their rows. The numbers of rows of all other groups differ by
+    at most one.
     """
     sizes = np.zeros_like(available)
     remaining = total
@@ -644,7 +646,7 @@ def mini_batches(
 ) -> Iterator[tuple[Integers, Floats]]:
     """Yield mini-batches without end: positions of rows, and factors with mean 1.
 
-    Every cell has the same number of rows in a batch, unless it has fewer in all.
+    Each cell has the same number of rows in a batch, unless the cell itself has fewer.
     """
     # A gap estimated from few rows of a group is too large on average: a batch of 1,024
     # rows holds 26 of a group with 2.5 % of the rows, and two samples of these sizes
@@ -668,7 +670,7 @@ def mini_batches(
 
 
 def _draws(rows: Integers, size: int, rng: np.random.RandomState) -> Iterator[Integers]:
-    """Yield `size` rows at a time in random order, in a new order after all rows."""
+    """Yield `size` rows at a time in random order; after all rows, shuffle again."""
     while True:
         shuffled = rng.permutation(rows)
         for start in range(0, len(rows) - size + 1, size):
@@ -728,7 +730,7 @@ def forward(
 def backward(
     activations: list[Any], parameters: Parameters, slopes: Floats, dropout: float = 0.0
 ) -> Parameters:
-    """Return the gradient of a loss, given its derivatives in the logits (`slopes`)."""
+    """Return the gradient of a loss, given the derivatives in the logits (`slopes`)."""
     gradients: Parameters = [np.empty(0)] * len(parameters)
     delta = slopes.astype(parameters[0].dtype)[:, None]
     for layer in range(len(parameters) - 2, -1, -2):

@@ -225,8 +225,9 @@ or Groups, default=None
 class _Copies(NamedTuple):
     """Rows, with a copy for each stratum that a row may be in.
 
-    `positions` are of the rows, a slice where each row has one copy, and `shares` the
-    probabilities of the strata, whose codes are `strata`. `groups` are codes, or
+    `positions` are the rows that the copies come from; a slice if each row has one
+    copy. `strata` are the codes of the strata of the copies, and `shares` the
+    probabilities that the rows are in these strata. `groups` are codes, or
     probabilities of the shape (n_groups, n_copies).
     """
 
@@ -239,7 +240,7 @@ class _Copies(NamedTuple):
 def _copy_by_stratum(
     groups: Groups, strata: Groups | None, probabilities: ArrayLike | None
 ) -> _Copies:
-    """Return all rows once, or once for each stratum they may be in."""
+    """Return all rows once, or once for each stratum that the row may be in."""
     n_samples, n_groups = len(groups), len(groups.labels)
     codes = None if strata is None else strata.codes
     if probabilities is None:

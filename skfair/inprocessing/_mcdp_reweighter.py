@@ -52,7 +52,7 @@ _REMEDY = "Choose a smaller strength, or an estimator that follows fair scores"
 
 
 def _estimator_has(method: str) -> Any:
-    """Check for `available_if` whether the classifier inside has a method."""
+    """Check for `available_if` whether the wrapped classifier has a method."""
 
     def check(model: Any) -> bool:
         getattr(getattr(model, "estimator_", model.estimator), method)
@@ -62,7 +62,7 @@ def _estimator_has(method: str) -> Any:
 
 
 def _can_compare(rows: Rows) -> bool:
-    """Return whether rows have weights in both classes, and two groups to compare."""
+    """Return whether both classes, and two groups, have rows with weight."""
     rows = rows[rows.weights > 0]
     return len(np.unique(rows.y_true)) == 2 and most_groups(rows) >= 2
 
@@ -489,7 +489,7 @@ def _route(
     fit_params: dict[str, Any],
     weights: NDArray[Any] | None,
 ) -> Bunch:
-    """Route the metadata passed to `fit`; the classifier gets the weights."""
+    """Route the metadata passed to `fit`; the classifier also gets the weights."""
     routed = route_fit_params(
         mitigator, sensitive_features, fit_params, cv=mitigator.cv
     )
@@ -500,7 +500,7 @@ def _route(
 
 
 class Fitted(NamedTuple):
-    """A classifier, the weights of both labels of all rows, and the comparison."""
+    """A fitted classifier, weights of each row for both labels, and the comparison."""
 
     estimator: Any
     sample_weight: Floats
@@ -521,10 +521,10 @@ def fit_to_fair_scores(
     params: dict[str, Any],
     done: Callable[[str], None] = lambda name: None,
 ) -> Fitted:
-    """Fit to fair scores of held-out rows, and compare on rows set aside.
+    """Fit to fair scores of held-out rows, and compare on the rows set aside.
 
-    The fair scores of rows set aside come from the map of the others. `done` is called
-    after each fit.
+    The fair scores of the rows set aside come from the map that was fitted to the other
+    rows. `done` is called after each fit.
     """
     rows, aside = mitigator._held_out, mitigator._set_aside
     tested, strength = rows[aside], mitigator.strength_
@@ -559,7 +559,7 @@ def _fit_twice(
     weights: Floats,
     params: dict[str, Any],
 ) -> Any:
-    """Fit a clone to rows twice, with each label and its weights."""
+    """Fit one clone to all rows twice: with each label, by the weights of the label."""
     twice = np.tile(positions, 2)
     params = params_of_rows(params, twice, len(weights))
     params[weight_keyword(mitigator.estimator)] = weights[positions].T.ravel()
@@ -568,7 +568,10 @@ def _fit_twice(
 
 
 class Splits(NamedTuple):
-    """Splits of both models. The first holds out the rows set aside, if there are."""
+    """Splits for the model of the class, and for the model of the group.
+
+    If rows are set aside, the first split holds them out.
+    """
 
     for_estimator: list[Split]
     for_groups: list[Split]
@@ -580,8 +583,8 @@ def split_with_rows_aside(
 ) -> Splits:
     """Set rows aside, and split the others into folds.
 
-    The first model is fitted to all others and predicts the rows set aside: the result
-    is compared with it.
+    The model of the first split is fitted to all other rows and predicts the rows set
+    aside. The fitted reweighter is compared with this model.
     """
     rows, target = inputs.rows, inputs.target
     all_rows = np.arange(len(rows))
@@ -619,7 +622,7 @@ def split_with_rows_aside(
 
 
 def _draw_rows_aside(mitigator: MCDPReweighter, rows: Rows) -> Integers:
-    """Draw rows to set aside; none of few rows, or where nothing can be compared."""
+    """Draw rows to set aside; none if rows are few, or cannot be compared."""
     nothing = np.arange(0)
     if np.count_nonzero(rows.weights) < MIN_ROWS:
         return nothing
@@ -643,7 +646,7 @@ def _draw_rows_aside(mitigator: MCDPReweighter, rows: Rows) -> Integers:
 def _first_test_part(
     mitigator: MCDPReweighter, rows: Rows, splits: list[Split]
 ) -> Integers:
-    """Return the first test part of `cv`, to be set aside, or no rows as above."""
+    """Return the first test part of `cv`; no rows if they are too few to compare."""
     aside = splits[0][1]
     nothing = aside[:0]
     if np.count_nonzero(rows.weights) < MIN_ROWS:
@@ -665,13 +668,13 @@ def _first_test_part(
 
 
 def _without(split: Split, positions: Integers) -> Split:
-    """Leave rows out of both parts of a split."""
+    """Leave some rows out of both parts of a split."""
     train, test = split
     return np.setdiff1d(train, positions), np.setdiff1d(test, positions)
 
 
 def _warn_of_no_comparison(mitigator: MCDPReweighter, reason: str) -> None:
-    """Tell the user that nothing is compared, and why."""
+    """Warn that no comparison is made, and say why."""
     warn_user(
         f"{type(mitigator).__name__} sets no rows aside, and comparison_ is None: "
         f"{reason}."

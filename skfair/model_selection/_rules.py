@@ -168,7 +168,7 @@ def fairness_names(rule: Rule) -> list[str]:
 def _best_by_any(
     cv_results: CVResults, order: Iterable[str], names: list[str]
 ) -> tuple[int, str]:
-    """Return the best candidate by the first metric with a finite score, described."""
+    """Return the best candidate by the first finite metric, and a description."""
     for metric in order:
         if metric in names and len(means := compared_means(cv_results, metric)):
             return first_best(means, metric), f"the best by {metric!r}"
@@ -198,10 +198,10 @@ def check_metric_names(parameter: str, values: Any) -> None:
 
 
 def compared_means(cv_results: CVResults, *metrics: str) -> pd.DataFrame:
-    """Return mean test scores of candidates with finite scores in all metrics.
+    """Return the mean test scores of candidates whose scores are all finite.
 
-    A halving search compares only candidates of the last iteration, which used most
-    rows. The index is the position in the search.
+    Of a halving search only the last iteration, which used the most rows, is compared.
+    The index is the position in the search.
     """
     table = results_of(cv_results, *metrics)
     means = table[[_MEAN + metric for metric in metrics]].set_axis([*metrics], axis=1)
@@ -214,7 +214,7 @@ def compared_means(cv_results: CVResults, *metrics: str) -> pd.DataFrame:
 def results_of(cv_results: Any, *metrics: str) -> pd.DataFrame:
     """Return means and standard deviations of the scores of a search.
 
-    A row is a candidate. A halving search has also the iteration, "iter".
+    Each row is a candidate. A halving search has also the column "iter".
     """
     if not isinstance(cv_results, (Mapping, pd.DataFrame)):
         raise ValueError(
@@ -259,9 +259,9 @@ def metrics_of(cv_results: Any) -> list[str]:
 def _numbers(
     cv_results: CVResults, column: str, n_candidates: int | None = None
 ) -> Floats:
-    """Return a column with one number for each candidate, or raise.
+    """Return a column of the results as numbers, one for each candidate.
 
-    There must be one candidate at least, or `n_candidates`.
+    Raises unless there are `n_candidates`, or without that at least one.
     """
     must = f"cv_results[{column!r}] must have one number for each candidate of the"
     try:
@@ -300,7 +300,7 @@ def folds_of(cv_results: CVResults, metric: str) -> list[Floats]:
 
 
 def first_best(means: pd.DataFrame, *metrics: str) -> int:
-    """Return the position of the largest score, ties by the next metric."""
+    """Return the position of the largest score; the next metric breaks ties."""
     order = np.lexsort([-means[metric] for metric in reversed(metrics)])
     return int(means.index[order[0]])
 
@@ -405,7 +405,7 @@ class BestUnder(Rule):
 
 
 def limits_of(rule: BestUnder) -> list[Any]:
-    """Return limits of the fairness scores of a rule, one for each or one for all."""
+    """Return the limit of each fairness score of a rule; one number holds for all."""
     limit: Any = rule.limit
     several = isinstance(limit, Sequence) and not isinstance(limit, str)
     return [*limit] if several else [limit]
@@ -711,7 +711,7 @@ def pareto_front(
 def _reference(
     reference_point: ArrayLike | None, points: Floats, n_metrics: int
 ) -> Floats:
-    """Return the reference point of the hypervolume, by default the smallest scores."""
+    """Return the reference point of the hypervolume; by default the smallest scores."""
     if reference_point is None:
         return points.min(axis=0) if len(points) else np.full(n_metrics, np.nan)
     reference = np.asarray(reference_point)
@@ -728,10 +728,10 @@ def _reference(
 
 
 def non_dominated(points: Floats) -> Bools:
-    """Return which points, of coordinates to be maximised, no other point dominates.
+    """Return which points are not dominated, where larger coordinates are better.
 
-    Equal points do not dominate each other. Two coordinates take O(n log n), more take
-    O(n) comparisons with each point of the front.
+    Equal points do not dominate each other. Two coordinates take O(n log n), more
+    coordinates O(n) comparisons with each point of the front.
     """
     if not len(points):
         return np.zeros(0, dtype=bool)

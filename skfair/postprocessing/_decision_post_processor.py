@@ -192,27 +192,32 @@ default="demographic_parity"
     Decisions are measured on held-out rows. To their rates, and to the accuracy, is
     added what the model that predicts changes in the rows to which it was fitted as the
     model of a fold was: where many rows share a score, it may decide for all of them as
-    no fold's model does. The largest difference is not that in new rows. Noise adds to
-    the largest of several differences; but multipliers are also fitted to noise, which
-    these rows then do not show. How much is told by a jackknife over five parts of the
-    rows, and taken out or added by normal errors of the rates. Where the rules without
-    a part differ, one of them may do more than their mean: what they differ by on all
-    rows, in the mean, beyond the difference of their mean rates is added. The standard
-    error is that of the largest difference with errors of all rates and the variance
-    between rules. Of the rules whose limit is at most `max_difference`, and whose
-    difference is below it by its standard error, the one with the highest accuracy is
-    taken; if there is none, that with the smallest sum of both, and a warning unless
-    its difference is below by a fifth of its error. Where the plain rates of no two
-    groups differ by more than noise (studentized differences of all pairs, at a level
-    of 5 %), and where the plain difference is below by its error, no decision is
-    changed.
+    no fold's model does.
+
+    The largest difference on these rows is not the one to expect of new rows, for two
+    reasons. Noise enlarges the largest of several differences, which is subtracted. The
+    multipliers have fitted some of the noise, which these rows therefore do not show,
+    and which is added. A jackknife over five parts of the rows estimates the share of
+    the noise that is fitted. Rules fitted without a part also differ from each other:
+    the excess of their average largest difference over that of their average rates is
+    added. The standard error is the deviation of the largest difference under normal
+    errors of all rates, whose variances include the variance between these rules.
+
+    The rule is chosen among those whose limit is at most `max_difference`, and whose
+    difference is below `max_difference` by its standard error: the one with the highest
+    accuracy is taken. If there is none, the rule with the smallest sum of difference
+    and standard error is taken; there is a warning unless its difference is below
+    `max_difference` by a fifth of its standard error. No decision is changed where the
+    plain rates of no two groups differ by more than noise (studentized differences of
+    all pairs, at a level of 5 %), and where the plain difference is below
+    `max_difference` by its standard error.
 
     Equal errors often need that some of the people with nearly the same score get one
     decision, and some another. Late decimals of a row's probabilities decide which:
     they move its scores by a hundredth or two.
 
-    There are no probabilities of the new decisions: scores that a rule by group has
-    moved are no estimates of a class. `decision_function` has the scores.
+    The new decisions have no probabilities: scores that a rule by group has moved do
+    not estimate the probability of a class. `decision_function` returns the scores.
 
     References
     ----------
@@ -468,7 +473,7 @@ default="demographic_parity"
         return np.asarray(self.classes_[scores.argmax(axis=1)])
 
     def _adjusted_scores(self, X: Any, sensitive_features: ArrayLike | None) -> Floats:
-        """Return scores of classes, adjusted by the multipliers."""
+        """Return the score of each class, adjusted by the chosen rule."""
         features, classes = features_to_predict(self, X), self.classes_.tolist()
         predicted = label_probabilities(self.estimator_, features, classes)
         codes: NDArray[np.integer] = np.zeros(len(predicted), dtype=np.intp)
@@ -500,7 +505,7 @@ default="demographic_parity"
 
 
 def _compare(model: DecisionPostProcessor) -> Comparison:
-    """Compare the decisions of the rule that is chosen, and warn of a limit missed."""
+    """Compare the chosen rule with the plain decisions; warn if the limit is missed."""
     rules, limit = model._rules, model.max_difference
     comparison = rules.compare(model._chosen)
     if rules.groups_compared.any() and not rules.shows(model._chosen, limit):
@@ -510,7 +515,7 @@ def _compare(model: DecisionPostProcessor) -> Comparison:
 
 
 def _rows_held_out(rows: Rows, splits: list[Split]) -> Rows:
-    """Return the rows of a group that splits hold out, all without splits."""
+    """Return the held-out rows that have a group; without splits, all that have one."""
     held_out = np.full(len(rows), not splits)
     for _, test in splits:
         held_out[test] = True
@@ -545,10 +550,11 @@ def _warn_of_few_rows(model: DecisionPostProcessor, counts: Floats) -> None:
 class FittedClassifiers(NamedTuple):
     """Classifiers of the class and of the group, and what they predict.
 
-    The models of the folds come first, and the model of all rows last, at
-    `FINAL_MODEL`; `group_models` is empty where nothing predicts the group. Each model
-    was fitted to the rows at its `training_positions`. `held_out` are the rows that are
-    compared, with the probability of each class and group.
+    The models of the folds come first, and the models of all rows last, at
+    `FINAL_MODEL`; `group_models` is empty where nothing predicts the group. The models
+    at one position were fitted to the rows at `training_positions` there. `held_out`
+    are the rows on which rules are compared; their `y_pred` has the probability of each
+    class and group.
     """
 
     inputs: FitInputs
@@ -558,7 +564,7 @@ class FittedClassifiers(NamedTuple):
     held_out: Rows
 
     def predict_training_rows(self, fold: int) -> Rows:
-        """Return the rows that the models of a fold were fitted to, as they predict."""
+        """Return the training rows of a fold's models, as these models predict them."""
         rows = self.inputs.rows[self.training_positions[fold]].grouped()
         X = take_rows(self.inputs.X, rows.position)
         labels = self.inputs.classes.tolist()
@@ -639,7 +645,7 @@ def _fit_on_folds(
 ) -> tuple[list[Any], Floats]:
     """Fit a clone on each fold and one to all rows; predict labels of rows held out.
 
-    A frozen estimator stands for all of these models.
+    A frozen estimator is not fitted again: it is returned in place of each model.
     """
     models, held_out = predict_folds(
         estimator,

@@ -511,12 +511,12 @@ class MADDPostProcessor(
             check_choice("fairness", self.fairness, ("madd", "mcdp"))
 
     def _find_threshold(self, models: list[Any]) -> float:
-        """Return the threshold: given, or else of fitted classifiers."""
+        """Return the given threshold, or by default that of fitted classifiers."""
         return decision_threshold(models) if self.threshold is None else self.threshold
 
 
 def refuse_labels_as_strata(inputs: FitInputs) -> None:
-    """Raise if strata tell the class, which is not known at prediction."""
+    """Raise if the strata reveal the class, which is not known at prediction."""
     rows, strata = inputs.rows, inputs.rows.strata
     if strata is None or len(inputs.strata) < 2:
         return

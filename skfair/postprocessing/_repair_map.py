@@ -63,9 +63,9 @@ class RepairMap:
     def learn(
         self, rows: Rows, *, warn: bool = True, takes_ungrouped: bool = False
     ) -> Self:
-        """Learn the maps of the scores of some rows.
+        """Learn the maps from the scores of some rows.
 
-        With `warn`, the user is told which strata and groups are left out.
+        With `warn`, a warning names the strata and groups that are left out.
         """
         self.takes_ungrouped = takes_ungrouped or bool((rows.groups.codes < 0).any())
         self.strata, self.unused_strata, self.maps_by_stratum = (), (), {}
@@ -84,7 +84,7 @@ class RepairMap:
         return self._learn_strata(groups.labels, parts)
 
     def _learn_single(self, rows: Rows) -> Self:
-        """Learn one map for all rows from some of them, or from all."""
+        """Learn one map for all rows, from all of them or from those of one stratum."""
         statistic = weighted_distributions(rows)
         # Certificates hold for exact CDFs.
         by_gap = self.max_mcdp is not None and self.confidence_level is None
@@ -105,10 +105,10 @@ class RepairMap:
         return self
 
     def _certify(self, cdfs: GroupCDFs, max_mcdp: float, tail: float) -> None:
-        """Lower the aim until gap and noise keep `max_mcdp`, and set the certificate.
+        """Lower the aim until gap plus noise is at most `max_mcdp`, and certify.
 
-        Increasing maps keep the heights of the CDFs, so that any of them may be chosen
-        by the same rows.
+        The maps increase, so that all of them keep the heights of the CDFs: one bound
+        of the noise holds for every aim, and the same rows may choose it.
         """
         noise = cdfs.gap_noise_quantile(tail)
         aim = max(0.0, max_mcdp - noise - cdfs.largest_row_share())
@@ -168,7 +168,7 @@ class RepairMap:
     def _read_strata(
         self, control_features: ArrayLike | None, n_samples: int
     ) -> Groups:
-        """Read the strata of rows to repair, which several strata need."""
+        """Read the strata of rows to repair; several maps need them."""
         if control_features is None:
             raise ValueError(
                 f"control_features is None, expected the stratum of each row: fit has "
@@ -185,7 +185,7 @@ class RepairMap:
         strata: Groups | None,
         random_state: Any,
     ) -> Floats:
-        """Repair the scores of known groups within known strata; all others stay."""
+        """Repair the scores of known groups in known strata; all other scores stay."""
         if self.single_map is not None:
             return self.single_map.repair(scores, groups, random_state)
         assert strata is not None
@@ -206,7 +206,7 @@ def _check_known(
     labels: tuple[Hashable, ...],
     exempt: Any = None,
 ) -> None:
-    """Raise if `fit` has not seen the labels of some rows, the exempt ones aside."""
+    """Raise if `fit` has not seen the labels of some rows that are not `exempt`."""
     unknown = recode(column.codes, column.labels, labels) < 0
     if exempt is not None:
         unknown &= ~exempt

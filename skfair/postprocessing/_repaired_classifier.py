@@ -322,7 +322,7 @@ class RepairedClassifier(
 def _score_held_out(
     model: RepairedClassifier, inputs: FitInputs, routed: Any, tasks: Tasks
 ) -> Rows:
-    """Score the rows held out that have a group and a weight, by models of folds."""
+    """Score held-out rows that have a group and a weight, by models of folds."""
     splits = list[Split]()
     if not isinstance(model.estimator, FrozenEstimator):
         splits = make_splits(
@@ -342,7 +342,7 @@ def _score_held_out(
 
 
 def _compare_folds(model: RepairedClassifier, rows: Rows) -> Comparison:
-    """Compare the repair of each fold with no repair, and warn of no gain."""
+    """Compare repaired with plain scores of each fold; warn if no gain is shown."""
     repaired = np.array(rows.y_pred)
     for fold in np.unique(rows.fold):
         in_fold = rows.fold == fold
@@ -354,7 +354,7 @@ def _compare_folds(model: RepairedClassifier, rows: Rows) -> Comparison:
 
 
 def _repair(repair: Repair, scores: Floats, groups: Groups) -> Floats:
-    """Repair the scores of rows that have a group; others stay."""
+    """Repair the scores of rows that have a group; other scores stay."""
     known, repaired = groups.codes >= 0, np.array(scores)
     changed = np.asarray(repair(scores[known], groups.codes[known]), dtype=np.float64)
     if changed.shape != scores[known].shape:

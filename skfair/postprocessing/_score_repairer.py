@@ -391,7 +391,7 @@ CountTable
         return Rows(groups, strata, y_pred=values, weight=weights)
 
     def _warn_of_certificate(self) -> None:
-        """Warn if the true gap is not at most `max_mcdp` with the confidence asked."""
+        """Warn unless the true gap is certified to be at most `max_mcdp`."""
         certified, limit = self.certified_mcdp_, self.max_mcdp
         if certified is not None and limit is not None and certified > limit:
             warn_user(
@@ -404,7 +404,7 @@ CountTable
             )
 
     def _select_scores(self, table: Any, *, reset: bool) -> Any:
-        """Return scores, from the column of a table that holds no groups."""
+        """Return the one column of a table that does not hold groups."""
         if not hasattr(table, "shape"):
             table = np.asarray(table)
         if len(table.shape) != 2:
@@ -421,7 +421,7 @@ CountTable
         return select_columns(rest, 0, "scores")
 
     def _check_scores(self, scores: Any) -> Floats:
-        """Return scores as floats that are on the scale."""
+        """Return scores as floats; raise if any is not on the scale."""
         if self.scale == "real":
             return scores_on("real", scores, "scores")
         return check_scores(scores, "scores", _TAKES_ANY)
@@ -664,7 +664,7 @@ CountTable
         return table.reset_index(drop=True)
 
     def _map_of_all_rows(self) -> StratumMap:
-        """Return the map; raise if there is one for each of several strata."""
+        """Return the map; raise if there are several, one for each stratum."""
         if self._map.single_map is None:
             raise ValueError(
                 "There is a map for each stratum: take those of "
@@ -698,7 +698,7 @@ CountTable
 def make_repairer(
     repair_map: RepairMap, unknown_groups: Any, random_state: Any
 ) -> ScoreRepairer:
-    """Return a fitted repairer that has a map, and other options of a mitigator."""
+    """Return a fitted repairer with a given map, and options of a mitigator."""
     repairer = ScoreRepairer(
         repair_map.repair_level,
         max_mcdp=repair_map.max_mcdp,
@@ -714,8 +714,8 @@ def make_repairer(
 def spread_in_bins(cells: Rows) -> Rows:
     """Spread the people of each bin between its smallest and largest score.
 
-    One person has each of these two scores, as far as there are people; all others lie
-    in the middle of the two.
+    One person gets the smallest score of the bin, one the largest, and all other people
+    their middle.
     """
     n_people = np.ones(len(cells), np.int64) if cells.n is None else cells.n
     low, high, weights = cells.low, cells.high, cells.weight

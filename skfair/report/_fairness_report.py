@@ -676,7 +676,7 @@ default="metrics"
         return card
 
     def _repr_html_(self) -> str:
-        """Show the page in a frame, so that neither styles the other."""
+        """Show the page in a frame: its styles and the notebook's do not mix."""
         style = "width: 100%; height: 40rem; border: 0"
         title = html.escape(DEFAULT_TITLE)
         return (
@@ -693,7 +693,7 @@ default="metrics"
 def _having(
     table: str, attributes: Sequence[dict[str, Any]]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the attributes with the results that have a table; raise without any."""
+    """Yield attributes with the results that have a table; raise if none has it."""
     found = False
     for attribute in attributes:
         results = [each for each in attribute["results"] if each.get(table) is not None]
@@ -704,7 +704,7 @@ def _having(
 
 
 def _figures(model: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Return the rows of the performances of a model, and differences to the first."""
+    """Yield a row for each performance of a model, with the change from the first."""
     numbers, beside = model["performance"], model.get("beside_first") or {}
     for name in (n for n in numbers if not n.endswith(("_lower", "_upper"))):
         difference = beside.get(name) or {}

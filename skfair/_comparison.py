@@ -246,11 +246,12 @@ def compare_regressors(
     change = (squares[1] - after) - (squares[0] - before)
     error = _jackknife_error(after, change / weights.sum(), weights)
     variance = np.average((y - np.average(y, weights=weights)) ** 2, weights=weights)
-    explained = r2(y, old.y_pred, weights), r2(y, new.y_pred, weights)
+    r2_before, r2_after = r2(y, old.y_pred, weights), r2(y, new.y_pred, weights)
+    r2_error = error / variance if variance else math.nan
     performance = {
         "squared_error": Figure(before, after, error),
         # The variance of the targets is the same for both models.
-        "r2": Figure(*explained, error / variance if variance else math.nan),
+        "r2": Figure(r2_before, r2_after, r2_error),
     }
     return state_figures(old, performance | _compare_gaps(old, new, cross_fitted))
 
@@ -407,8 +408,14 @@ def mean_mcdp(rows: Rows, adjusts: bool = False) -> NoisyGap:
     sizes = sizes.reshape(n_strata, n_groups)
     compared = (sizes > 0).sum(axis=1) > 1
     if not compared.any():
-        undefined = math.nan, math.nan, math.nan
-        return NoisyGap(math.nan, partial(np.zeros, len(rows)), {}, *undefined)
+        return NoisyGap(
+            math.nan,
+            slopes=partial(np.zeros, len(rows)),
+            half_rows={},
+            noise=math.nan,
+            scale=math.nan,
+            mean_noise=math.nan,
+        )
     n_tests = math.comb(int(sizes.any(axis=0).sum()), 2) * int(compared.sum())
     critical = float(kolmogi(_LEVEL / n_tests))
     strata = [positions for _, positions in rows.split_by_stratum()]

@@ -345,8 +345,12 @@ class DiffMCDPClassifier(
         tasks.begin(n_networks * self.max_iter)
         parameters, self.history_ = train(
             [values.copy() for values in first],
-            *(train_on, watched, loss, self, rng),
-            tasks.done,
+            train_on=train_on,
+            watched=watched,
+            loss=loss,
+            network=self,
+            rng=rng,
+            done=tasks.done,
         )
         self.comparison_: Comparison | None = None
         if held_out is not None:
@@ -591,8 +595,11 @@ def _penalised_gap(scores: Floats, rows: Rows, loss: PenalisedLoss) -> SmoothGap
 
     def stratum_gap(positions: Any, stratum: int) -> SmoothGap:
         return smooth_gap(
-            *(scores[positions], codes[positions], weights[positions]),
-            *(loss.temperature, loss.objective),
+            scores[positions],
+            codes[positions],
+            weights[positions],
+            loss.temperature,
+            loss.objective,
         )
 
     strata = None if rows.strata is None else rows.strata.codes

@@ -543,8 +543,12 @@ def models_table(
         fairer = PairedTest(math.nan, math.nan)
         if place is not None and not math.isnan(comparison.mitigated["disparity"]):
             fairer = gap_test(
-                *(model.scores[tested], first.scores[tested], place),
-                *(groups.codes[tested], weights[tested], confidence_level),
+                model.scores[tested],
+                first.scores[tested],
+                place,
+                codes=groups.codes[tested],
+                weights=weights[tested],
+                confidence_level=confidence_level,
             )
         records.append(_record(comparison, as_good, fairer))
     table = pd.DataFrame(records, list(models))

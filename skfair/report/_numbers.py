@@ -713,8 +713,9 @@ def performance(
     figures = _figures(audit, model, true, rows, weights)
     numbers |= {name: value for name, (value, _) in figures.items()}
     if model.y_score is not None and audit.options.scale == "probability":
-        arguments = true == 1, model.y_score[rows], weights, audit.count(rows)
-        numbers["calibration_error"] = _calibration_error(*arguments)
+        numbers["calibration_error"] = _calibration_error(
+            true == 1, model.y_score[rows], weights, n_rows=audit.count(rows)
+        )
     return numbers
 
 

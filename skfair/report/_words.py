@@ -116,8 +116,10 @@ def _put_result(summary: Summary, attribute: Summary, result: Summary) -> None:
         )
         measure["sentence"] = " ".join(sentences)
     for table in result["impact_ratios"] or ():
-        arguments = table["kind"], table["rows"], settings["confidence_level"]
-        table["sentence"] = " ".join(describe_ratios(*arguments))
+        sentences = describe_ratios(
+            table["kind"], table["rows"], level=settings["confidence_level"]
+        )
+        table["sentence"] = " ".join(sentences)
     if (table := result["pooled"]) is not None:
         for row in table["rows"]:
             row["title"] = RATES[row["rate"]]
@@ -212,7 +214,7 @@ def states(result: Summary, settings: Summary) -> list[tuple[Summary | None, str
 
 
 def _state(measure: Summary | None, largest: float, result: Summary) -> str:
-    """Name what the test of a metric shows; p-values up to `largest` are significant."""
+    """Name what the test of a metric shows; `largest` is the largest small p-value."""
     if measure is None:
         return "not asked"
     if measure["value"] is None:
@@ -464,7 +466,7 @@ def _describe_limit(summary: Summary, model: int) -> Iterator[str]:
 
 
 def _judge_limit(measure: Summary, limit: float) -> str:
-    """Say if a metric is certified to keep a limit, is above it, or neither is known."""
+    """Say if a metric is certified to be within a limit, above it, or neither."""
     if measure["certified"] is not None and measure["certified"] <= limit:
         return "within a limit"
     above = measure["lower"] is not None and measure["lower"] > limit

@@ -134,7 +134,7 @@ def random_parts(cells: Codes, n_parts: int = N_PARTS) -> list[Integers]:
 
 
 def subsets(parts: list[Integers]) -> list[Integers]:
-    """Return the positions of all rows, then of all rows but each part in turn."""
+    """Return the positions of all rows, then of all rows without each part."""
     rows = np.sort(np.concatenate(parts))
     return [rows, *(np.setdiff1d(rows, part, assume_unique=True) for part in parts)]
 
@@ -351,11 +351,11 @@ def _rate_differences(
     weights: Floats,
     factors: Integers,
 ) -> Moments:
-    """Subtract the baseline's difference of each pair from that of each pair.
+    """Subtract the baseline's differences of rates from those of a model.
 
-    Rows of the result are pairs of the candidate, columns pairs of the baseline.
-    `factors` has the sign of each group in each pair. A rate is the share of the value
-    0.
+    Each row of the result is a pair of groups for the model, each column a pair for the
+    baseline. `factors` has the sign of each group in each pair. A rate is the share of
+    the value 0.
     """
     signs, sums = (-1.0, 0.0, 1.0), np.zeros(1)
     for group, group_factors in enumerate(factors.T):

@@ -261,7 +261,7 @@ def _numbers(
 ) -> Floats:
     """Return a column of the results as numbers, one for each candidate.
 
-    Raises unless there are `n_candidates`, or without that at least one.
+    Raises if the column does not have `n_candidates` numbers, by default at least one.
     """
     must = f"cv_results[{column!r}] must have one number for each candidate of the"
     try:

@@ -105,10 +105,10 @@ class DecisionRules:
 
     `decisions_compared` says which decisions (columns) are compared in each set of
     rows. `fit` sets the other attributes: `groups_compared` says which groups are
-    compared, `decisions` are those of each rule (by row) for each of the held-out
-    `rows` (by column), the plain rule first, and `table` measures the rules. The cost
-    has classes by decisions. Rows have a probability of each class, and without the
-    group a probability of each group.
+    compared; `decisions` has the decision of each rule, the plain rule first, for each
+    of the held-out `rows` (rules by rows); `table` measures the rules. The cost is an
+    array of classes by decisions. The predictions of rows are the probabilities of
+    classes, and if rules do not use the group, the probabilities of groups.
     """
 
     rows: Rows
@@ -161,7 +161,7 @@ class DecisionRules:
         return np.asarray(np.ravel_multi_index((codes, conditions), self.shape))
 
     def effective_rows(self, rows: Rows) -> Floats:
-        """Return the effective number of rows of each group and set."""
+        """Return the effective number of rows of each group in each set of rows."""
         cells, weights = self.cells_of(rows), rows.weights
         totals, squares = (
             np.bincount(cells, values, math.prod(self.shape))
@@ -426,7 +426,7 @@ class DecisionRules:
     def __call__(
         self, predicted: Floats, codes: NDArray[np.integer], chosen: int
     ) -> Floats:
-        """Return the score of each class by a rule, the largest of which decides."""
+        """Return the score of each class by a rule; the largest score decides."""
         scores = self._scores(self._solved, predicted, codes)
         return scores.adjust(self._solved.multipliers[chosen - 1])
 
@@ -726,11 +726,11 @@ def _comparisons(shares: Floats) -> tuple[Floats, float]:
 
 
 def _tie_breaks(probabilities: Floats) -> Floats:
-    """Return Gumbel noise that breaks near ties, equal for equal scores.
+    """Return Gumbel noise that breaks near ties, equal for equal probabilities.
 
-    The class whose score and noise have the largest sum is drawn as the smoothed
-    problem assumes. The noise is made of late decimals of the probabilities, times
-    numbers of which none is a fraction of others.
+    Deciding for the class with the largest sum of score and noise draws a class with
+    the probabilities that the smoothed problem assumes. The noise is computed from late
+    decimals of the probabilities, multiplied by incommensurable numbers.
     """
     n_classes = probabilities.shape[1]
     digits = _FIRST_DECIMAL * (probabilities @ np.sqrt(np.arange(2, n_classes + 2)))
@@ -740,5 +740,5 @@ def _tie_breaks(probabilities: Floats) -> Floats:
 
 
 def _logs(probabilities: Floats) -> Floats:
-    """Return the logarithms of probabilities, none of which is infinite."""
+    """Return the logarithms of probabilities, which are raised to avoid infinity."""
     return np.asarray(np.log(np.maximum(probabilities, _LEAST_PROBABILITY)))

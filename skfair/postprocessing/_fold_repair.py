@@ -377,7 +377,7 @@ def repair_predictions(
     sensitive_features: ArrayLike | None,
     control_features: ArrayLike | None,
 ) -> Floats:
-    """Return the mean of the predictions of the models, each of which is repaired."""
+    """Repair the predictions of each model, and return their mean over models."""
     features, models = features_to_predict(mitigator, X), mitigator.estimators_
     predicted = [_predict_scores(mitigator, model, features) for model in models]
     if repair is None:

@@ -156,9 +156,10 @@ class LinearCDF(NamedTuple):
     def smooth(self, statistic: Distributions, group: int) -> LinearCDF:
         """Return the CDF of the same rows, smoothed by a normal kernel in log-odds.
 
-        The kernel's standard deviation is that of the n log-odds, times n^(-1/3). The
-        CDF is returned as it is where smoothing moves it by more than sampling noise:
-        then many rows share a score, or the density is too uneven for this kernel.
+        The kernel's standard deviation is the standard deviation of the n log-odds,
+        times n^(-1/3). The CDF is not smoothed if that would move it by more than
+        sampling noise: then many rows share a score, or the density is too uneven for
+        this kernel.
         """
         scores, weights = statistic.select_group(group)
         log_odds = logit(np.clip(scores, 1e-9, 1 - 1e-9))

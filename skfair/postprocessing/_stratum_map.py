@@ -80,10 +80,10 @@ class StratumMap:
         return float(np.ptp(self.repaired_heights(), axis=0).max())
 
     def simulate_gap(self, n_new: Floats) -> float:
-        """Return the mean MCDP(0) of new rows, of given numbers for each group.
+        """Return the mean MCDP(0) of simulated samples of new rows.
 
-        Samples are simulated: the noise of the rows of the fit, and that of the new
-        rows, are Brownian bridges.
+        Each group has a given number of new rows. The noise of the rows of the fit, and
+        the noise of the new rows, are Brownian bridges.
         """
         heights = self.repaired_heights()
         steps = np.diff(heights, axis=1, prepend=0.0, append=1.0).clip(0)

@@ -454,7 +454,7 @@ def _make_models(
 def _decide(
     name: str, scores: Any, weights: NDArray[Any] | None, options: Options
 ) -> ReportModel:
-    """Return the model with decisions by its threshold, if it has one."""
+    """Return a model that decides by the threshold, or nothing without a threshold."""
     if options.threshold is None:
         nobody = np.zeros(len(scores), np.intp)
         return ReportModel(name, scores, nobody, None, decides=False)
@@ -471,7 +471,7 @@ def _recode(encoded: Encoded, classes: Classes) -> Integers:
 def _models(
     argument: str, values: Any, read: Callable[[str, Any], Read]
 ) -> dict[str, Read]:
-    """Read the column of scores, or of predictions, of each model."""
+    """Read the column of each model, given by the argument for scores or labels."""
     if values is None:
         return {}
     return {
@@ -496,8 +496,8 @@ def named_columns(
 ) -> Named:
     """Return the columns of a mapping, a table or an array by name.
 
-    A single column without a name is called `unnamed`. Several such columns are called
-    `numbered`, with a number each; without this word they are an error.
+    A single column without a name is called `unnamed`. Several columns without names
+    are called `numbered` with a number each; if that is empty, they are an error.
     """
     names: list[str | None]
     if isinstance(values, Mapping):
@@ -651,7 +651,7 @@ def _score_methods(scale: str, of_classes: bool) -> tuple[str, ...]:
 
 
 def columns_of_table(X: Any, columns: Any, argument: str) -> tuple[Any, bool]:
-    """Return the columns of X by name, or those given; say if X has names."""
+    """Return the named columns of X, or the values given; say whether X had them."""
     if columns is None or not names_columns(columns, count_rows(X)):
         return columns, False
     return select_columns(X, columns, argument), True
@@ -713,7 +713,7 @@ def read_frame(
     pos_label: Any,
     options: Options,
 ) -> list[Audit]:
-    """Read a table of rows, or of counts; many rows are counted for each model."""
+    """Read a table; if it has many rows, count them by model, otherwise keep rows."""
     columns = {
         "y_true": y_true,
         "sensitive_features": group_names(sensitive_features),
@@ -898,7 +898,7 @@ def _count_scores(table: Table, n_rows: int) -> RowCounts:
 
 
 def _split_pairs(entries: RowCounts) -> RowCounts:
-    """Replace a bin of two rows by two entries, since both scores are known."""
+    """Make two entries of each bin of two rows, since both scores are known."""
     pairs = (entries.counts == 2) & (entries.lows < entries.highs)
     order = np.repeat(np.arange(len(pairs)), np.where(pairs, 2, 1))
     second, pairs = np.diff(order, prepend=-1) == 0, pairs[order]

@@ -828,8 +828,10 @@ def performances(
     quantile = float(ndtri((1 + audit.options.confidence_level) / 2))
     compared, true = [], audit.y_true
     for model in audit.models:
-        everyone = slice(None), audit.entry_weights
-        figures = {} if true is None else _figures(audit, model, true, *everyone)
+        figures: _Figures = {}
+        if true is not None:
+            rows, weights = slice(None), audit.entry_weights
+            figures = _figures(audit, model, true, rows, weights)
         several = len(audit.models) > 1 and figures and audit.pairs_models
         compared.append(
             (figures, _changes(audit, model, [*figures]) if several else {})

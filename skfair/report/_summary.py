@@ -226,8 +226,8 @@ def _pair(
 ) -> None:
     """Add to each metric its difference from the first model's value, where paired.
 
-    As all intervals of a report, that of the difference is extended to contain the
-    value.
+    The interval of the difference is extended to contain the difference, like all
+    intervals of a report.
     """
     if not sample.comparable:
         return
@@ -470,9 +470,9 @@ def _accuracies(sample: ReportSample) -> list[dict[str, Any]]:
 def _beside_others(
     sample: ReportSample, statistic: Rows
 ) -> Iterator[tuple[Any, bool | None]]:
-    """Yield a row for each group in the table of many, which says if it differs.
+    """Yield the row of each group in the table of many, and whether its rate differs.
 
-    The difference is not tested where rows have weights, or people have several rows.
+    The second is None, not tested, where rows have weights or people have several rows.
     """
     positions = tuple(range(statistic.n_groups))
     groups = replace(statistic.groups, labels=positions, names=())

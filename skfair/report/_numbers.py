@@ -50,7 +50,7 @@ from skfair.metrics._resampling import (
     read_each,
     value_of,
 )
-from skfair.metrics._sample import Part, Sample
+from skfair.metrics._sample import Sample, SamplePart
 from skfair.model_selection._model_comparison import (
     Model,
     changes_by_a_row,
@@ -395,7 +395,8 @@ def _sample_of(
     metric = MEASURES[key].drawn(sample)
     several = len(parts) > 1
     own = (
-        Part(p, names={"stratum": i} if several else {}) for i, p in enumerate(parts)
+        SamplePart(p, names={"stratum": i} if several else {})
+        for i, p in enumerate(parts)
     )
     return Sample(metric, rows, tuple(own))
 
@@ -416,11 +417,11 @@ def permute(
     for of_kind in _tested_together(sample, keys):
         generator = check_seed(options.random_state)
         first = _sample_of(sample, of_kind[0], rows, parts)
-        permuted, within = permuted_sample(first, "auto")
+        permuted, blocks = permuted_sample(first, "auto")
         kinds = [MEASURES[key].drawn(sample) for key in of_kind]
         samples = [*map(permuted.replace_metric, kinds)]
         draws = (
-            [*map(permuted.permuted(generator, within).replace_metric, kinds)]
+            [*map(permuted.permuted(generator, blocks).replace_metric, kinds)]
             for _ in range(options.n_permutations)
         )
         tests = permutation_tests(

@@ -69,7 +69,7 @@ def count_table(
         are NULL, NaN or infinite, with `n_bins` outside [0, 1], if labels or groups are
         missing, or if weights are negative or not finite.
     TypeError
-        If `frame` is no table, or if weights, or scores in bins, are no numbers.
+        If `frame` is not a table, or if weights, or scores in bins, are not numbers.
 
     See Also
     --------

@@ -324,7 +324,7 @@ class DiffMCDPClassifier(
         self.classes_, self.groups_ = inputs.classes, inputs.rows.labels
         self.strata_, self._dropped = inputs.strata, inputs.dropped
         features, rows = self._features(inputs.X), inputs.rows
-        if rows.weight is not None:  # only rows with weight, 1 in the mean
+        if rows.weight is not None:  # only rows with weight, 1 on average
             weighted = np.flatnonzero(rows.weight)
             features, rows = features[weighted], rows[weighted]
             rows = replace(rows, weight=rows.weights / rows.weights.mean())

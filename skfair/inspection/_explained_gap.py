@@ -203,7 +203,7 @@ def explained_gap(
     Raises
     ------
     ValueError
-        If `population` is no group, on columns of another length, scores outside
+        If `population` is not a group, on columns of another length, scores outside
         [0, 1], missing groups, or parameters out of range.
 
     Warns

@@ -326,7 +326,7 @@ class CDFGapDisplay(MCDPDisplay):
         epsilon : float in [0, 1], default=0.0
             Half the window of a second mark, MCDP(epsilon); 0 marks MCDP(0) alone.
         scale : {"probability", "rank", "real"}, default="probability"
-            ``"rank"`` draws the ranks of scores that are no probabilities, as in
+            ``"rank"`` draws the ranks of scores that are not probabilities, as in
             `skfair.metrics.mcdp`; ``"real"`` draws predicted numbers in their unit, for
             which `epsilon` is 0.
         confidence_level : float in (0, 1), default=None
@@ -570,7 +570,7 @@ class MCDPCurveDisplay(MCDPDisplay):
             MCDP(0) is drawn, and named; bands are of it alone, and do not account
             for the choice, as `skfair.metrics.confidence_interval` does.
         scale : {"probability", "rank"}, default="probability"
-            ``"rank"`` draws the ranks of scores that are no probabilities, as in
+            ``"rank"`` draws the ranks of scores that are not probabilities, as in
             `skfair.metrics.mcdp_curve`.
         confidence_level : float in (0, 1), default=None
             Level of a confidence band of the whole curve, none by default.

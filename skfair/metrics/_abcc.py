@@ -148,7 +148,7 @@ default=None
         groups are compared; several columns stand for their intersection. Strata
         without two groups are left out, with a warning that names them.
     scale : {"probability", "rank", "real"}, default="probability"
-        ``"rank"`` is for scores that are no probabilities: it replaces them by their
+        ``"rank"`` is for scores that are not probabilities: it replaces them by their
         ranks among everyone, from 0 to 1, so that the average is over everyone's
         scores as thresholds. ``"real"`` is for predicted numbers: the value is their
         Wasserstein distance, in their unit. It is the mean change that makes the

@@ -53,7 +53,7 @@ class ConfidenceInterval(Result):
     method : str
     pair : tuple or None
         Labels of the two groups with the value; the second is None for everyone. None
-        for metrics that are no largest comparison of groups.
+        for metrics that are not a largest comparison of groups.
     place : float, tuple or None
         Where they have it: a score, for MCDP with a window its ends, for equalized odds
         the true and the predicted class. None for other metrics.

@@ -163,7 +163,7 @@ default="selection_rate"
     are as wide in groups of 100 rows with rates of .3, and hardly ever hold near 0 and
     1 or in small groups (``benchmarks/group_bounds.py``).
 
-    Numbers that are no outcomes count as more rows of a rate that varies as little.
+    Numbers that are not outcomes count as more rows of a rate that varies as little.
     With sample weights, rows are Kish's effective number, rounded down for Fisher's
     test. Both are approximate: where all groups had the same rate, from .05 to .5, and
     rows had lognormal weights, groups were found at a false discovery rate of 5 % in 1

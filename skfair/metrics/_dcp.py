@@ -669,7 +669,7 @@ def check_distributions(
                 f"{name} must hold finite, non-negative numbers, got {table[at]} for "
                 f"group {groups[at[0]]!r}, class {classes[at[1]]!r}."
             )
-    with np.errstate(over="ignore"):  # inf is no sum of shares either
+    with np.errstate(over="ignore"):  # inf is not a sum of shares either
         sums = {name: table.sum(axis=-1) for name, table in tables.items()}
     errors = {name: np.abs(total - 1) for name, total in sums.items()}
     largest = max(float(error.max()) for error in errors.values())

@@ -177,7 +177,7 @@ default=None
     TypeError
         If an argument is missing, or of a kind that is not taken.
     ValueError
-        On scores that are no finite numbers, relevance that is negative or 0 for all
+        On scores that are not finite numbers, relevance that is negative or 0 for all
         rows of a ranking, lengths that differ, or missing groups.
 
     Warns

@@ -259,7 +259,7 @@ default=None
     confidence_level : float in (0, 1) or None, default=0.95
         Level of the intervals; None computes none, and costs no resamples.
     n_resamples : int, default=199
-        Number of bootstrap resamples for metrics that are no rates.
+        Number of bootstrap resamples for metrics that are not rates.
     pooling : {"additive"} or None, default=None
         With ``"additive"`` the tables have, beside the raw rates, ``pooled``,
         ``pooled_lower`` and ``pooled_upper``: rates of small groups borrow from groups
@@ -289,7 +289,7 @@ default=None
     ValueError
         On an unknown name, a metric of scores without scores, text labels without
         `pos_label`, lengths that differ, or missing groups; with `pooling` on a metric
-        that is no rate; and as the metric does.
+        that is not a rate; and as the metric does.
     TypeError
         If `metrics` is none of the above, or a metric takes no sample weights.
 

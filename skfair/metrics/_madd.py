@@ -205,7 +205,7 @@ default=None
         interval of bandwidths in which MADD is most stable, see
         `madd_optimal_bandwidth`; it takes some milliseconds for each comparison.
     scale : {"probability", "rank"}, default="probability"
-        ``"rank"`` is for scores that are no probabilities: it replaces them by their
+        ``"rank"`` is for scores that are not probabilities: it replaces them by their
         ranks among everyone, from 0 to 1, so that each bin holds a share h of everyone.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
         The largest value over pairs of groups, or over groups compared with everyone,

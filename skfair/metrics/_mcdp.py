@@ -344,7 +344,7 @@ default=None
     n_subdivisions : int, default=32
         The paper's K, for the approximate method.
     scale : {"probability", "rank"}, default="probability"
-        ``"rank"`` is for scores that are no probabilities, such as decision functions
+        ``"rank"`` is for scores that are not probabilities, such as decision functions
         and predictions of regressors: it replaces them by their ranks among everyone,
         from 0 to 1, so that a window holds a share of 2 epsilon of everyone. MCDP(0)
         is the same on either scale.
@@ -407,7 +407,7 @@ default=None
     >>> round(mcdp(None, y_score, sensitive_features=sex, epsilon=0.1), 3)
     0.667
 
-    Salaries are no probabilities; a window holds a tenth of everyone:
+    Salaries are not probabilities; a window holds a tenth of everyone:
 
     >>> salary = [2100, 2900, 3200, 3100, 4000, 9000]
     >>> round(
@@ -700,7 +700,7 @@ def _remove_rounding(halves: Floats) -> Floats:
     """Return the smallest epsilons whose windows exceed runs of some lengths.
 
     (0.8 - 0.6) / 2 exceeds 0.1 by rounding only: no window of 0.1 fits into it. Half
-    lengths that are no decimals may have been rounded up, so they become smaller; 1/7
+    lengths that are not decimals may have been rounded up, so they become smaller; 1/7
     is just below a number of 15 decimals, but is none.
     """
     decimal = np.round(halves, _DECIMALS)

@@ -446,7 +446,7 @@ class MetricOfPairs(Metric):
         """Find the value, and name its two groups, if they have few rows."""
         located = self.largest_pair(statistic)
         sizes, which = self.rows_compared(statistic, located)
-        # Who sets a minimum size has said how many rows are enough.
+        # Whoever sets a minimum size has said how many rows are enough.
         if statistic.min_group_size > 1 or sizes.min() >= FEW_ROWS:
             return located.value, ""
         small = [

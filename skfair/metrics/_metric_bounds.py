@@ -18,7 +18,7 @@ from skfair.statistics import CountTable
 class MetricBounds(Result):
     """Interval that contains the value of a metric.
 
-    This is no confidence interval: it says where the value of these very rows lies,
+    This is not a confidence interval: it says where the value of these very rows lies,
     whose scores are known by bins only.
 
     Attributes
@@ -81,10 +81,10 @@ def metric_bounds(
     Raises
     ------
     TypeError
-        If `histogram` is no table of scores in bins.
+        If `histogram` is not a table of scores in bins.
     ValueError
         On a metric whose bounds are not known, if bins of the bandwidth of `madd` are
-        no unions of bins of the histogram, on pairs of more than 64 groups, and as the
+        not unions of bins of the histogram, on pairs of more than 64 groups, and as the
         metric does.
 
     Warns

@@ -62,7 +62,7 @@ class PermutationTestResult(Result):
         The metric for each permutation.
     ordered_by : {"pairs", "value"}
         Whether permutations are ordered by the largest standardised gap of a pair of
-        groups, or by the value of a metric that is no largest gap.
+        groups, or by the value of a metric that is not a largest gap.
     pairs : DataFrame
         One row for each pair of groups, and for each stratum, class of scores, or true
         and predicted class. The row with the largest standardised gap, which decides
@@ -216,9 +216,9 @@ default=None
     with ``multigroup="pooled"``, whatever pair has the value. With more than two groups
     CDFs are compared in permutations at no more than 4,096 scores.
 
-    Metrics that are no largest gap of two groups (`dcp`, `cvar_fairness`, `max_gap`,
-    means over strata, and functions of your own) order permutations by the value.
-    Permutations for which the value is undefined count as large, which makes the
+    Metrics that are not the largest gap of two groups (`dcp`, `cvar_fairness`,
+    `max_gap`, means over strata, and functions of your own) order permutations by the
+    value. Permutations for which the value is undefined count as large, which makes the
     p-value conservative.
 
     Rows that are alike, as decisions are, are counted once, unless only some of the

@@ -218,7 +218,7 @@ class DemographicParity(DifferenceOfMeans):
         return observed._replace(squares=squares)
 
     def advise(self, rows: Rows) -> None:
-        """Warn of means of numbers between 0 and 1, which are no rates."""
+        """Warn of means of numbers between 0 and 1, which are not rates."""
         decided = self.threshold is not None or self.pos_label is not None
         values = rows.y_pred
         means = values.ndim == 1 and values.dtype.kind not in "biu"
@@ -714,7 +714,7 @@ default=None
     TypeError
         If an argument is missing, or of a kind that is not taken.
     ValueError
-        On values that are no finite numbers, lengths that differ, or missing groups.
+        On values that are not finite numbers, lengths that differ, or missing groups.
 
     Warns
     -----
@@ -808,7 +808,7 @@ default=None
     TypeError
         If an argument is missing, or of a kind that is not taken.
     ValueError
-        On values that are no finite numbers, lengths that differ, or missing groups.
+        On values that are not finite numbers, lengths that differ, or missing groups.
 
     Warns
     -----

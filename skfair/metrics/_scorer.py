@@ -404,7 +404,7 @@ def make_fairness_scorer(
         ``"predict_proba"`` for a metric whose second parameter is called ``y_score``,
         or that is given a `threshold`, else ``"predict"``. On another scale it is
         the first of ``predict_proba``, ``decision_function`` and ``predict`` that the
-        estimator has; the last only if it is no classifier, such as a regressor or a
+        estimator has; the last only if it is not a classifier, such as a regressor or a
         ranker.
     **kwargs : dict
         Options of the metric, such as ``epsilon=0.05``.
@@ -418,7 +418,7 @@ def make_fairness_scorer(
     ------
     TypeError
         If the metric has no such option, `sensitive_features` holds labels, or `groups`
-        is no list.
+        is not a list.
     ValueError
         If `groups` are not distinct; when called, if rows have another group.
 
@@ -455,7 +455,7 @@ def make_fairness_scorer(
     >>> cross_val_score(LogisticRegression(), X, y, scoring=scorer).shape
     (5,)
 
-    Scores that are no probabilities, here of a regressor:
+    Scores that are not probabilities, here of a regressor:
 
     >>> from sklearn.linear_model import Ridge
     >>> scorer = make_fairness_scorer(
@@ -507,7 +507,7 @@ def get_fairness_scorer(
     ValueError
         If there is no scorer of that name.
     TypeError
-        If the metric has no such option, or `groups` is no list.
+        If the metric has no such option, or `groups` is not a list.
 
     See Also
     --------

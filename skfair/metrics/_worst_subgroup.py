@@ -145,7 +145,7 @@ default=None
         ``quality(y_true, y_score)`` returns one, or a tuple of that and of a mask of
         the rows that count: means of these numbers are compared.
     scale : {"probability", "rank"}, default="probability"
-        ``"rank"`` is for scores of "mcdp" that are no probabilities, such as predicted
+        ``"rank"`` is for scores of "mcdp" that are not probabilities, such as predicted
         numbers or their errors. Ranks do not change the value, and thresholds of the
         table are in the unit of the scores.
     pos_label : int, float, bool or str, default=None

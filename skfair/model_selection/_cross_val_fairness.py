@@ -172,7 +172,7 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
     cv : int, splitter or iterable of splits, default=5
         How rows are held out. An integer is a number of folds, stratified by class and
         group as by `GroupStratifiedKFold`, without shuffling; by group alone if the
-        estimator is no classifier.
+        estimator is not a classifier.
     params : dict, default=None
         Parameters of the estimator's `fit`, or, under metadata routing, metadata of
         the estimator and the splitter. Those with one entry for each row are split.

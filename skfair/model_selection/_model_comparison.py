@@ -720,7 +720,7 @@ def compare_models(
     in melded intervals [3]_.
 
     MCDP is the largest of many gaps, which noise pushes up, the more so the smaller it
-    is: the difference of two such values is no basis for a test. Here the baseline's
+    is: the difference of two such values is not a basis for a test. Here the baseline's
     gap is measured at the score where a random quarter of the rows finds it, on the
     other rows; there it is at most its MCDP. The candidate's MCDP is lower than that if
     its gap is at every score and between every two groups. Each is a paired comparison

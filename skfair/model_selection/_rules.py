@@ -31,8 +31,8 @@ CVResults: TypeAlias = Mapping[str, Any] | pd.DataFrame
 _MEAN, _STD = "mean_test_", "std_test_"
 #: Scores that differ by no more are equal: means over folds carry rounding.
 _MEAN_ROUNDING = 1e-12
-#: Largest share of the best performance that may be lost: who asks for more means the
-#: share that is kept.
+#: Largest share of the best performance that may be lost: whoever asks for more means
+#: the share that is kept.
 MOST_LOST = 0.5
 
 

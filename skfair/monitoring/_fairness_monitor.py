@@ -687,7 +687,7 @@ class FairnessMonitor:
         """Return how far apart the bounds of two samples are.
 
         Only groups that are large enough in both are compared, since a group that grows
-        or appears is no change of the other groups.
+        or appears is not a change of the other groups.
         """
         ours, theirs = _parts(first), _parts(second)
         smallest, samples = self._smallest_size(ours, theirs), []
@@ -1020,7 +1020,7 @@ def _are_three(value: Any) -> bool:
     return len(value) == 3 and all(map(_is_whole, value))
 
 
-#: What the entries of a look must be that are no numbers.
+#: What the entries of a look must be that are not numbers.
 _IS_ENTRY: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("n_rows", "n_groups", "epoch", "n_waiting"), _is_whole),
     **dict.fromkeys(("alarm", "change_alarm"), lambda value: isinstance(value, bool)),

@@ -212,7 +212,7 @@ default="demographic_parity"
     they move its scores by a hundredth or two.
 
     There are no probabilities of the new decisions: scores that a rule by group has
-    moved are no estimates of a class. `decision_function` has the scores.
+    moved are not estimates of a class. `decision_function` has the scores.
 
     References
     ----------

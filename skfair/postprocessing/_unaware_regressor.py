@@ -247,7 +247,8 @@ class UnawareRegressor(
             weight, if there are fewer rows than folds, and if a parameter is out of
             range.
         TypeError
-            If `estimator` is no regressor, or `group_estimator` has no `predict_proba`.
+            If `estimator` is not a regressor, or `group_estimator` has no
+            `predict_proba`.
 
         Warns
         -----

@@ -692,7 +692,7 @@ def performance(
     """Return the quality of predictions on some rows, by default on all of them.
 
     None without true labels, without scores, where a class has no row, or where
-    scores are no probabilities.
+    scores are not probabilities.
     """
     true = None if audit.y_true is None else audit.y_true[rows]
     if audit.compares_numbers:

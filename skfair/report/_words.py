@@ -633,7 +633,7 @@ def _tell_finding(
 ) -> str:
     """Describe a metric with its interval.
 
-    A value of 0, which a test has rejected, is no part of an interval that reaches it:
+    A value of 0, which a test has rejected, is not part of an interval that reaches it:
     of 0 the whole error is on one side, of larger values half on each.
     """
     finding = describe(summary, attribute, measure)

@@ -90,9 +90,9 @@ class CDFGapDisplay(MCDPDisplay):
         Number of rows of each group.
     marks : dict of {float: Located}
         The gaps to mark by epsilon: MCDP(0), and MCDP(epsilon) if wanted. Each has its
-        ``value``, the ``pair`` of groups, the ``score`` at which their CDFs, its
-        ``figures``, differ by the value, and the ``window`` in which they differ by no
-        less.
+        ``value``, the ``pair`` of groups, the ``score`` at which their CDFs (its
+        ``figures``) differ by this value, and the ``window`` in which they differ by at
+        least as much.
     effective_sizes : ndarray of shape (n_groups,), default=None
         Effective number of rows of each group, which sets the width of its confidence
         band; nan if unknown. None stands for `counts`.

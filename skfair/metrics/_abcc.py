@@ -155,8 +155,8 @@ default=None
         predictions of one group distributed as those of the other.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
         The largest value over pairs of groups, or over groups compared with everyone,
-        the group included. The second is smaller, even with two groups; the paper
-        uses the first.
+        the group included. The pooled value is smaller, even with two groups; the paper
+        compares pairs.
     multistratum : {"max", "weighted"}, default="max"
         The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None

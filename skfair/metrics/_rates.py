@@ -290,8 +290,8 @@ default=None
         difference of their means in their unit, or with `threshold` of the shares of
         rows that reach it. Probabilities are compared as numbers without a warning.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
-        The largest difference between two groups, or between a group and everyone,
-        the group included. The second is smaller, even with two groups.
+        The largest difference between two groups, or between a group and everyone, the
+        group included. The pooled value is smaller, even with two groups.
     multistratum : {"max", "weighted"}, default="max"
         The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -548,8 +548,8 @@ default=None
         Label of the positive class, if there are two. The value does not depend on it:
         it is checked to be one of the labels, as other rates need it.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
-        The largest difference between two groups, or between a group and everyone,
-        the group included. The second is smaller, even with two groups.
+        The largest difference between two groups, or between a group and everyone, the
+        group included. The pooled value is smaller, even with two groups.
     multistratum : {"max", "weighted"}, default="max"
         The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -694,8 +694,8 @@ default=None
         their intersection. Strata without two groups are left out, with a warning that
         names them.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
-        The largest difference between two groups, or between a group and everyone,
-        the group included. The second is smaller, even with two groups.
+        The largest difference between two groups, or between a group and everyone, the
+        group included. The pooled value is smaller, even with two groups.
     multistratum : {"max", "weighted"}, default="max"
         The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -788,8 +788,8 @@ default=None
         their intersection. Strata without two groups are left out, with a warning that
         names them.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
-        The largest difference between two groups, or between a group and everyone,
-        the group included. The second is smaller, even with two groups.
+        The largest difference between two groups, or between a group and everyone, the
+        group included. The pooled value is smaller, even with two groups.
     multistratum : {"max", "weighted"}, default="max"
         The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -964,8 +964,8 @@ default=None
         Label of the positive class. None stands for 1 where labels are numbers; text
         labels need it.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
-        The largest difference between two groups, or between a group and everyone,
-        the group included.
+        The largest difference between two groups, or between a group and everyone, the
+        group included.
     multistratum : {"max", "weighted"}, default="max"
         The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -1071,8 +1071,8 @@ default=None
         Label of the positive class. None stands for 1 where labels are numbers; text
         labels need it.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
-        The largest difference between two groups, or between a group and everyone,
-        the group included.
+        The largest difference between two groups, or between a group and everyone, the
+        group included.
     multistratum : {"max", "weighted"}, default="max"
         The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -1173,8 +1173,8 @@ default=None
         Label of the positive class. None stands for 1 where labels are numbers; text
         labels need it.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
-        The largest difference between two groups, or between a group and everyone,
-        the group included.
+        The largest difference between two groups, or between a group and everyone, the
+        group included.
     multistratum : {"max", "weighted"}, default="max"
         The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None

@@ -431,12 +431,12 @@ def make_fairness_scorer(
 
     Notes
     -----
-    A fold in which a group is absent scores nan, with a warning, where the group is
-    known to be expected: by `groups`, by a `skfair.groups.Groups` of all rows that is
-    routed, or by the type of a column that lists its levels, such as a pandas
-    categorical. A fold of a column of text or numbers does not show which groups it
-    lacks: its score compares the others, without a warning. Categories of several
-    columns do not show a combination that is absent, if each of its levels has rows.
+    A fold without an expected group scores nan, with a warning. Groups are expected if
+    they are named by `groups`, by a routed `skfair.groups.Groups` of all rows, or by
+    the type of a column that lists its levels, such as a pandas categorical. A column
+    of text or numbers does not show which groups a fold lacks: the score then compares
+    the other groups, without a warning. Categories of several columns do not show an
+    absent combination, if each of its levels has rows.
     `sklearn.model_selection.TunedThresholdClassifierCV` passes no X to its metric:
     there the groups must be routed.
 

@@ -81,18 +81,18 @@ class FairnessReport:
 
     Notes
     -----
-    Numbers are those of `skfair.metrics` for the same rows and `random_state`; the page
-    lists the calls. From 50,000 rows on, p-values are, without `clusters`, those of
-    draws of counts, whose distribution is the same, in a time that hardly grows with
-    the rows; where more than 16,384 scores are distinct, close ones count as one for
-    this. Rows are counted by weight, too, of which close ones count as one where more
-    than 32 are distinct, and scores are joined to 16,384 cells of score and weight. Up
-    to ten groups are compared in pairs. Each of more than ten groups is compared with
-    everyone (``multigroup="pooled"``), and MADD and the calibration gap are left out
-    unless `metrics` names them. DCP of more than 64 groups has no interval and no test.
-    For the p-values of equalized odds and DCP, groups are permuted among the rows of
-    each true label. Undefined metrics are None in the summary and nan in the frame; the
-    report says why, without a warning.
+    Numbers are those that `skfair.metrics` returns for the same rows and
+    `random_state`; the page lists the calls. From 50,000 rows on, p-values without
+    `clusters` come from draws of counts, whose distribution is the same, in a time that
+    hardly grows with the rows. For these draws, close scores count as one where more
+    than 16,384 are distinct. Rows are counted by weight, too: close weights count as
+    one where more than 32 are distinct, and scores are joined to 16,384 cells of score
+    and weight. Up to ten groups are compared in pairs. Each of more than ten groups is
+    compared with everyone (``multigroup="pooled"``), and MADD and the calibration gap
+    are left out unless `metrics` names them. DCP of more than 64 groups has no interval
+    and no test. For the p-values of equalized odds and DCP, groups are permuted among
+    the rows of each true label. Undefined metrics are None in the summary and nan in
+    the frame; the report says why, without a warning.
 
     Examples
     --------

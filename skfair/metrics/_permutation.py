@@ -201,8 +201,7 @@ default=None
     -----
     The given order counts as one of the permutations, so that few permutations cost
     power, not exactness [1]_. What equals the given order within rounding counts as
-    large. Rows of weight zero keep their group, and rows without a group stay without
-    one.
+    large. Rows of weight zero keep their group, and rows without a group keep none.
 
     Each gap is standardised by its mean and standard deviation over all permutations,
     the given order among them. Permutations are ordered by their largest standardised
@@ -220,8 +219,8 @@ default=None
 
     Metrics that are not the largest gap of two groups (`dcp`, `cvar_fairness`,
     `max_gap`, means over strata, and functions of your own) order permutations by the
-    value. Permutations for which the value is undefined count as large, which makes the
-    p-value conservative.
+    value. Where it is undefined it counts as large, which makes the p-value
+    conservative.
 
     Equal rows, such as those of decisions, are counted in a table, unless only some of
     the permuted rows count. From this table, or a `CountTable`, numbers of rows are

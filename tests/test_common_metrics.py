@@ -113,6 +113,16 @@ of_rates = partial(
     tolerance=1e-14,
     exempt=OF_DENOMINATORS,
 )
+#: Means of a loss of all rows, which reads the true label.
+of_losses = partial(
+    Metric,
+    reads_y_true=True,
+    tolerance=1e-14,
+    exempt={
+        "test_metrics_of_errors_say_so": "losses are exchangeable among all rows",
+        "test_scores_of_three_classes": "a loss is of two classes",
+    },
+)
 #: Rates among the rows of one decision, as precision is.
 of_decisions = partial(
     of_rates,
@@ -1173,7 +1183,8 @@ def test_metrics_of_errors_say_so(metric):
     assert compares == reads, (
         'a rate among true labels needs exchangeable = "same true label"; a rate among '
         'decisions leaves it at "all", needs a line with of_decisions above, and tells '
-        "users of within=y_pred"
+        'users of within=y_pred; a loss of all rows leaves it at "all", too, and needs '
+        "a line with of_losses"
     )
 
 

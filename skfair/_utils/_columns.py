@@ -126,7 +126,8 @@ def find_positions(
     if selector is None or callable(selector):
         raise ValueError(
             "drop_sensitive=True needs sensitive_features to name columns of X, got "
-            f"sensitive_features={selector!r}."
+            f"sensitive_features={selector!r}. Or leave the column out of X, and pass "
+            "groups to the methods as sensitive_features=groups."
         )
     table, positions = _locate(X, selector, argument)
     return [position % table.shape[1] for position in positions]

@@ -163,15 +163,15 @@ default="demographic_parity"
 
     Notes
     -----
-    Let :math:`P` be shares of groups and classes. Then :math:`r_g = P(g \\mid x) /
-    P(g)` for demographic parity, and :math:`r_{gj} = P(g, j \\mid x) / P(g, j)` for
-    errors. Probabilities given x come from logistic regressions on the logarithms of
-    predicted probabilities of held-out rows. With the group, :math:`P(g \\mid x)` is 0
-    or 1, and the class is predicted within each group; a group with fewer than 20 rows
-    for each coefficient keeps its predicted probabilities. Without the group, a clone
-    of the classifier predicts it, and :math:`P(g, j \\mid x) = p_j(x) P(g \\mid j, x)`.
-    Here the group is predicted again among the rows of class j (for parity, among all
-    rows), from the probabilities of classes and groups.
+    With shares :math:`P` of groups and classes, let :math:`r_g = P(g \\mid x) / P(g)`
+    for demographic parity, and :math:`r_{gj} = P(g, j \\mid x) / P(g, j)` for errors.
+    Probabilities given x come from logistic regressions on the logarithms of predicted
+    probabilities of held-out rows. With the group, :math:`P(g \\mid x)` is 0 or 1, and
+    the class is predicted within each group; a group with fewer than 20 rows for each
+    coefficient keeps its predicted probabilities. Without the group, a clone of the
+    classifier predicts it, and :math:`P(g, j \\mid x) = p_j(x) P(g \\mid j, x)`. Here
+    the group is predicted again among the rows of class j (for parity, among all rows),
+    from the probabilities of classes and groups.
 
     A pair of groups a and b is compared by a multiplier :math:`\\mu_{ab} \\ge 0`, which
     adds to :math:`\\lambda_a` and is taken from :math:`\\lambda_b`. These minimise
@@ -191,8 +191,8 @@ default="demographic_parity"
 
     Decisions are measured on held-out rows. Where many rows share a score, the final
     model may decide for all of them as no model of a fold does. So a change is added to
-    the rates and the accuracy: in rows to which both models were fitted, those of the
-    final model minus those of the model of a fold. The largest difference on these rows
+    the rates and the accuracy: the values of the final model minus those of the model
+    of a fold, in rows to which both were fitted. The largest difference on these rows
     is not the one to expect of new rows, for two reasons. Noise enlarges the largest of
     several differences, which is subtracted. The multipliers have fitted some of the
     noise, which these rows therefore do not show, and which is added. A jackknife over
@@ -202,10 +202,10 @@ default="demographic_parity"
     all rates and the variance between rules. Among the rules whose limit is at most
     `max_difference`, and whose difference is below it by its standard error, the most
     accurate is taken. If there is none, the rule with the smallest sum of difference
-    and standard error is taken, with a warning unless its difference is below by a
-    fifth of its error. No decision is changed where the plain rates of no two groups
-    differ by more than noise (studentized differences of all pairs, at a level of 5 %),
-    and the plain difference is below by its error.
+    and standard error is taken, with a warning unless its difference is below the limit
+    by a fifth of its error. No decision is changed where the plain rates of no two
+    groups differ by more than noise (studentized differences of all pairs, at a level
+    of 5 %), and the plain difference is below the limit by its error.
 
     Equal errors often require that people with nearly the same score get different
     decisions. Late decimals of a row's probabilities decide which decision it gets:

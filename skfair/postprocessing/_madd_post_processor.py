@@ -197,8 +197,8 @@ class MADDPostProcessor(
     it leaves in all rows, smoothed as the repair smooths them, stands for the gap in
     the population after the repair learnt from all rows. A narrower band brings the
     mean of this gap over 20 halves (four, of 25,000 rows or more) to `max_mcdp`. Where
-    even the narrowest band leaves more, the widest band is taken that leaves at most 5
-    % more than the narrowest. Groups of fewer than 50 rows do not narrow the band of
+    even the narrowest band leaves more, the widest band that leaves at most 5 % more
+    than the narrowest is taken. Groups of fewer than 50 rows do not narrow the band of
     others, nor do groups of fewer than 200 rows that no band brings below `max_mcdp`.
     If such groups keep more of the gap, a warning names them, and has the gap to expect
     with and without them. Another warning tells where the gap to expect is above 1.15

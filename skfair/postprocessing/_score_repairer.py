@@ -166,10 +166,10 @@ class ScoreRepairer(
     With `max_mcdp` the CDF of a group of n rows is smoothed by a normal kernel in the
     log-odds, whose standard deviation is :math:`n^{-1/3}` times that of the log-odds. A
     CDF that this would move by more than :math:`0.7 / \sqrt{n}` is not smoothed, as
-    where many rows share scores. At each score all CDFs are clipped to a band ``[u, u +
-    max_mcdp]``, whose lower edge u keeps their weighted mean as it was. With the
-    clipped CDFs :math:`G_g`, the scores :math:`F_g^{-1}(G_g(x))` are repaired to one
-    value, their weighted mean: with ``max_mcdp=0`` the barycentre of the groups\'
+    where many rows share scores. At each score the CDFs are then clipped to a band
+    ``[u, u + max_mcdp]``, whose lower edge u keeps their weighted mean as it was. With
+    the clipped CDFs :math:`G_g`, the scores :math:`F_g^{-1}(G_g(x))` are repaired to
+    one value, their weighted mean: with ``max_mcdp=0`` the barycentre of the groups'
     distributions [2]_.
 
     Confidence: at the level `confidence_level`, the difference of the CDFs of two

@@ -21,7 +21,7 @@ from skfair._utils._text import rounded
 from skfair._utils._warnings import warn_user
 from skfair.exceptions import MitigationWarning
 from skfair.groups import count_codes, keep_labels
-from skfair.metrics._mcdp import MCDP, sustained_gap
+from skfair.metrics._mcdp import MCDP
 from skfair.metrics._pairs import (
     MAX_PAIRWISE,
     compared_groups,
@@ -29,6 +29,7 @@ from skfair.metrics._pairs import (
     gap_ceilings,
     largest_of_rows,
 )
+from skfair.metrics._windows import sustained_gap
 from skfair.statistics._distributions import Distributions, gap_between
 
 #: A gap that is lower by more standard errors than this is a gain. Of 0, 0.5 and 1,

@@ -16,15 +16,15 @@ _MAX_DEALT = 10**9
 
 
 def shuffle_codes(
-    codes: Codes, within: Sequence[Integers], generator: np.random.Generator
+    codes: Codes, blocks: Sequence[Integers], generator: np.random.Generator
 ) -> Codes:
-    """Permute codes within each list of positions; other codes stay as they are."""
-    positions = np.concatenate([np.empty(0, np.intp), *within])
+    """Permute codes within each block of positions; other codes stay as they are."""
+    positions = np.concatenate([np.empty(0, np.intp), *blocks])
     # NumPy shuffles small integers more slowly.
     permuted = codes[positions].astype(np.intp)
     stop = 0
-    for part in within:
-        start, stop = stop, stop + len(part)
+    for block in blocks:
+        start, stop = stop, stop + len(block)
         generator.shuffle(permuted[start:stop])
     shuffled = codes.copy()
     shuffled[positions] = permuted

@@ -362,9 +362,9 @@ def _refuse_numbers(
 ) -> None:
     """Raise if the groups or strata of an argument come from a column of numbers.
 
-    Nearly every row is a group of its own, or the `selector` names a column of X by its
-    position, and the column has many values. Labels that are not columns of X have no
-    selector. `names` are the names of the columns.
+    This is so if nearly every row is a group of its own, or if the `selector` names a
+    column of X by its position and the column has many values. Labels that are not
+    columns of X have no selector. `names` are the names of the columns.
     """
     labels = keep_labels(groups, groups.sizes() > 0).labels
     many = _MANY_GROUPS if argument == "sensitive_features" else math.inf
@@ -639,9 +639,9 @@ def route_fit_params(
 ) -> Bunch:
     """Route the metadata passed to `fit` to the mitigator's estimator and splitter.
 
-    Without metadata routing a `cv` that is not a number gets `groups`. The estimator
-    gets all other `fit_params`, and the weights if it, or the last step of a pipeline,
-    takes them; otherwise there is a warning.
+    Without metadata routing, a splitter given as `cv` gets `groups`. The estimator gets
+    all other `fit_params`. It also gets the weights if it takes weights, or the last
+    step of a pipeline does; if neither does, there is a warning.
     """
     if get_config()["enable_metadata_routing"]:
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}

@@ -372,25 +372,25 @@ class Rows:
         return changed
 
     def permuted(
-        self, generator: np.random.Generator, within: Sequence[Integers] | None = None
+        self, generator: np.random.Generator, blocks: Sequence[Integers] | None = None
     ) -> Self:
-        """Permute the groups of the people within each list of positions.
+        """Permute the groups of the people within each block of positions.
 
-        By default the groups of all people that count are permuted. Entries that stand
+        By default all people who count are one block. Entries that stand
         for several people must come from `counted` or `cross_with_groups`: their
         numbers are dealt, not single people.
         """
-        within = [self.people.counted_positions()] if within is None else within
+        blocks = [self.people.counted_positions()] if blocks is None else blocks
         if self.cluster is not None:
-            codes = shuffle_codes(self.people.groups.codes, within, generator)
+            codes = shuffle_codes(self.people.groups.codes, blocks, generator)
             codes = codes[self.person]
             return self.replace_groups(replace(self.groups, codes=codes))
         if self.n is None:
-            codes = shuffle_codes(self.groups.codes, within, generator)
+            codes = shuffle_codes(self.groups.codes, blocks, generator)
             return self.replace_groups(replace(self.groups, codes=codes))
         numbers = self._group_counts.copy()
-        for part in within:
-            cells = part[:: self.n_groups] // self.n_groups
+        for block in blocks:
+            cells = block[:: self.n_groups] // self.n_groups
             numbers[:, cells] = deal_counts(numbers[:, cells], generator)
         return self.replace_counts(numbers)
 
@@ -420,8 +420,8 @@ class Rows:
     def _entries_of_cells(self) -> list[Integers]:
         """Positions of the entries that count, of each stratum and group."""
         counting = self.counted_positions()
-        parts = rows_by_code(self.stratum_group_codes[counting])
-        return [counting[part] for part in parts if len(part)]
+        cells = rows_by_code(self.stratum_group_codes[counting])
+        return [counting[cell] for cell in cells if len(cell)]
 
     @cached_property
     def people(self) -> Self:

@@ -116,10 +116,10 @@ def test_cells_hold_the_same_people():
     cells = rows.counted()
     same(cells.grouped(), rows, SUMS)
     assert cells.weight.sum() == rows.weight.sum()
-    within = [part for _, part in cells.split_by_stratum()]
-    drawn = cells.permuted(np.random.default_rng(0), within)
-    for part in within:
-        before, after = cells[part], drawn[part]
+    blocks = [block for _, block in cells.split_by_stratum()]
+    drawn = cells.permuted(np.random.default_rng(0), blocks)
+    for block in blocks:
+        before, after = cells[block], drawn[block]
         assert not np.array_equal(before.n, after.n)
         for column in (before.groups.codes, before.y_pred):
             sums = np.bincount(np.unique(column, return_inverse=True)[1], before.n)

@@ -402,7 +402,7 @@ def tabulate_scores(
     check_choice("scale", scale, get_args(scales))
     metric = ABCC(scale=scale)
     rows = y_true, y_score, sensitive_features, sample_weight
-    statistic = metric.tabulate(*rows)
+    statistic = metric.read_statistic(*rows)
     reason = why_undefined(statistic.labels, statistic.counts, statistic.min_group_size)
     if reason is not None:
         raise ValueError(f"sensitive_features leave nothing to compare: {reason}.")

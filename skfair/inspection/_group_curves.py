@@ -395,7 +395,7 @@ def _cumulative(
         positive.astype(int), scores, groups, sample_weight=weights, name="y_score"
     )
     metric = CalibrationGap()
-    statistic = metric.count(metric.check(rows))
+    statistic = metric.collect_part(metric.check(rows))
     reason, _ = metric.why_undefined(statistic)
     if reason:
         raise ValueError(f"There is nothing to draw: {reason}.")

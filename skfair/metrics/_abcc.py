@@ -41,7 +41,7 @@ def area(gap: Gap, largest: float = 1.0) -> float:
 
 
 def areas_at(scores: Floats) -> Callable[[Floats], Floats]:
-    """Return the area of rows of gaps at some scores."""
+    """Return a function that computes areas of gaps at these scores, a row for each."""
     widths = np.diff(scores)
     return lambda apart: np.asarray(np.einsum("ij,j->i", apart[:, :-1], widths))
 
@@ -56,30 +56,32 @@ class ABCC(GapOfDistributions):
 
     def measure(self, gap: Gap) -> float:
         """Measure the area between two CDFs."""
-        return area(gap, self.largest)
+        return area(gap, self.upper_limit)
 
     def measure_at(self, scores: Floats) -> Callable[[Floats], Floats]:
-        """Return the area of rows of gaps at some scores."""
+        """Return a function that computes areas of gaps at these scores."""
         return areas_at(scores)
 
     def bound_noise(self, observed: Observed, method: Method) -> Comparisons:
-        """Bound the noise of areas, whose tangents are means of functions of slope 1.
+        """Bound the noise of areas, by tangents that are means of functions of slope 1.
 
-        The functions vary at most as the scores do. By the Gaussian isoperimetric
-        inequality the area of the noise exceeds its mean by no more than a tangent
-        does.
+        These functions of the scores vary at most as the scores do. By the Gaussian
+        isoperimetric inequality the area between the noise of two CDFs exceeds its mean
+        by no more than a tangent does.
         """
         statistic, sizes, _ = observed
         shares = shares_of_groups(statistic)
         gaps = measure_gaps(statistic, self.multigroup, area, areas_at)
-        above, below = distribution_free_quantiles(
-            sizes, shares, self.multigroup, method
-        )
+        free = distribution_free_quantiles(sizes, shares, self.multigroup, method)
+        to_upper_end, to_lower_end = free.of_mean, free.of_cdf
         if method == "band":
             moments = mean_moments(statistic)
-            above, further = noise_of_means(moments, sizes, shares, self.multigroup)
-            below = shift_quantiles(_area_noise(observed, self.multigroup), further)
-        return compare_gaps(gaps, above, below)
+            to_upper_end, further = noise_of_means(
+                moments, sizes, shares, self.multigroup
+            )
+            mean_noise = _area_noise(observed, self.multigroup)
+            to_lower_end = shift_quantiles(mean_noise, further)
+        return compare_gaps(gaps, to_upper_end, to_lower_end)
 
 
 #: Scores at which the noise of the area between CDFs is evaluated.
@@ -87,7 +89,7 @@ _GRID = 1024
 
 
 def _area_noise(observed: Observed, multigroup: Multigroup) -> Floats:
-    """Return the mean of the area of the noise of each comparison."""
+    """Return, for each comparison, the mean area under the noise of its CDFs."""
     statistic, sizes, _ = observed
     n_groups = statistic.n_groups
     grid = np.linspace(0, len(statistic.scores) - 1, _GRID).astype(np.intp)

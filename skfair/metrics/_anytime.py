@@ -53,7 +53,7 @@ _N_BLOCKS = 400
 def mean_noise_at_any_time(sizes: Floats, tail: float) -> Floats:
     """Bound the noise of a mean of values in [0, 1], at all sizes at once.
 
-    The bound is the normal mixture with the variance 1/4.
+    The bound is that of the normal mixture for values with the variance 1/4.
     """
     spreads, logarithms = normal_mixture(sizes)
     prices = np.log(np.exp(logarithms / 2) / (2 * tail) + 1)
@@ -69,25 +69,27 @@ def cdf_noise_at_any_time(sizes: Floats, tail: float) -> Floats:
 def normal_mixture(sizes: Floats) -> tuple[Floats, Floats]:
     """Return spread s^2 and price c of the e-process exp((x^2 / s^2 - c) / 2).
 
-    The mean is of values in [0, 1], whose variance is at most 1/4.
+    x is the error of a mean of values in [0, 1], whose variance is at most 1/4.
     """
     variances = sizes / 4
     return (variances + _MIXING) / sizes**2, np.log1p(variances / _MIXING)
 
 
 def variances_at_any_time(sizes: Floats) -> Floats:
-    """Return the variances of means that reversed e-processes assume.
+    """Return the variance that a reversed e-process assumes of each mean.
 
-    If one of n rows leaves, the mean moves by at most 1 / (n - 1): the variances of
-    these steps add up to the sum of 1 / (4 j^2) over all j from n on.
+    If one of n rows leaves, the mean moves by at most 1 / (n - 1). The variance is the
+    sum of 1 / (4 j^2) over all j from n on, which bounds the variances of all these
+    steps.
     """
     return np.asarray(polygamma(1, np.maximum(sizes, 1e-3)) / 4)
 
 
 def log_e_value_of_noise(noise: Floats, variances: Any) -> Floats:
-    """Return the log e-value of a difference of means, by its noise x.
+    """Return the log e-value of a difference of means whose error is `noise`.
 
-    The e-value mixes exp(t x - t^2 variance / 2) over t of a Cauchy distribution.
+    With x the error, the e-value mixes exp(t x - t^2 variance / 2) over t from a Cauchy
+    distribution.
     """
     deviations = np.sqrt(variances)
     distances = noise / deviations
@@ -96,9 +98,10 @@ def log_e_value_of_noise(noise: Floats, variances: Any) -> Floats:
 
 
 def mean_difference_noise(variances: Floats, tail: float, *, sides: int = 1) -> Floats:
-    """Bound the noise of a difference of means, by the sum of their variances.
+    """Bound the noise of a difference of two means, given the sum of their variances.
 
-    On one side the mixture over positive t is at least twice that over all t, less 1.
+    A one-sided bound mixes over positive t. This mixture is at least twice the mixture
+    over all t, less 1.
     """
     price = -math.log(tail)
     if sides == 1:
@@ -113,14 +116,15 @@ def mean_difference_noise(variances: Floats, tail: float, *, sides: int = 1) -> 
 
 
 def _largest_noise_of_means(variances: Any, price: float) -> Any:
-    """Find the noise at which the e-value reaches a logarithm."""
+    """Return a noise whose log e-value is at least `price`."""
     return (math.sqrt(2 * price) + _BEYOND) * np.sqrt(variances)
 
 
 def cdf_difference_noise(sizes: Floats) -> Callable[[float], Floats]:
-    """Bound the largest noise of the difference of each two CDFs, by probability.
+    """Return a function that bounds the noise of each difference of two CDFs, by tail.
 
-    As for rates, both groups' e-processes multiply to at most 1 / tail.
+    With probability 1 - tail the product of the e-processes of both groups never
+    exceeds 1 / tail.
     """
     prices = _prices(sizes)
 
@@ -144,8 +148,9 @@ def cdf_difference_noise(sizes: Floats) -> Callable[[float], Floats]:
 def _largest_noise(size: float, prices: Floats) -> Floats:
     """Maximise y - log E(y) / price over the noise y of a CDF, for each price.
 
-    A CDF that is y too high is still y - v too high where the true one is larger by v,
-    so that the normal mixtures of all scores are at least E(y) on average.
+    E(y) bounds the average of the normal mixtures over all scores from below: if the
+    estimated CDF is too high by y at a score, it is too high by at least y - v at
+    scores where the true CDF is higher by v.
     """
     spread, price = map(float, normal_mixture(np.array(size)))
     deviation = math.sqrt(2 * spread)
@@ -169,15 +174,16 @@ def _prices(sizes: Floats) -> Floats:
 def rate_ends(
     rates: Floats, sizes: Floats
 ) -> tuple[Callable[[float], float], Callable[[float], float]]:
-    """Return both ends of the largest difference of two rates, by probability.
+    """Return functions for the lower and upper end of the largest difference, by tail.
 
-    Rates have the shape (n_groups, n_rates). One half of `tail` is for the product
-    of both groups' e-processes, which knows that rates near 0 and 1 vary less, and one
-    for the reversed e-process of the difference: the closer end counts.
+    Rates have the shape (n_groups, n_rates). One half of `tail` is spent on the product
+    of the e-processes of both groups, which uses that rates near 0 and 1 vary less. The
+    other half is spent on the reversed e-process of the difference. The closer of the
+    two ends counts.
 
-    By Lagrange's duality the largest difference of two rates whose product is below
-    1 / tail is found group by group, at each price of a difference; the best price is
-    sharp, and any is valid.
+    By Lagrange's duality the largest difference of two rates whose product of
+    e-processes is below 1 / tail is found group by group, for each price of a
+    difference. Every price gives a valid bound, and the best price a sharp one.
     """
     prices, variances = _prices(sizes), variances_at_any_time(sizes)
     hits = rates * sizes
@@ -239,11 +245,11 @@ def _slope(rates: Floats, hits: Floats, misses: Floats) -> Floats:
 def largest_gap_end(
     first: tuple[Floats, Floats], second: tuple[Floats, Floats]
 ) -> Callable[[float], float]:
-    """Return the lower end of the largest gap of two groups' CDFs, by probability.
+    """Return a function for the lower end of the gap of two groups' CDFs, by tail.
 
-    Groups are given by distinct scores and numbers of rows. Each row's own score is a
-    threshold, at which the other rows are compared; the reversed e-processes of all
-    thresholds are mixed, with one half for the rows of each group.
+    Groups are given by distinct scores and numbers of rows. The score of each row is a
+    threshold at which the other rows are compared. The reversed e-processes of all
+    thresholds are mixed, the thresholds of each group with the weight one half.
     """
     sizes = np.array([rows.sum() for _, rows in (first, second)], dtype=float)
     gaps, shares = _gaps_without_each_row(first, second, sizes)
@@ -271,7 +277,8 @@ def largest_gap_end(
 def gap_variance(sizes: Floats) -> Any:
     """Return the variance of the gap at the score of one row of two groups.
 
-    `sizes` have the shape (2, ...). The row itself is left out, of whichever group.
+    `sizes` have the shape (2, ...). The row whose score it is, of either group, is left
+    out.
     """
     return variances_at_any_time(_less_one(sizes)).sum(axis=0)
 
@@ -284,7 +291,7 @@ def _less_one(sizes: Floats) -> Floats:
 def _gaps_without_each_row(
     first: tuple[Floats, Floats], second: tuple[Floats, Floats], sizes: Floats
 ) -> tuple[Floats, Floats]:
-    """Return the gap of the CDFs at each row's score without that row."""
+    """Return the gap of two CDFs at the score of each row, with this row left out."""
     gaps, shares = [], []
     for own, other, n_own, n_other in (
         (first, second, *sizes),

@@ -127,7 +127,7 @@ def check_options(kind: type[Metric], options: Mapping[str, Any]) -> None:
 
 
 def _shared(kind: type[Metric] | None) -> dict[str, Any]:
-    """Return the null hypothesis of the metric that `functools.wraps` has wrapped."""
+    """Return the null hypothesis of a metric wrapped by `functools.wraps`."""
     return {} if kind is None else {"null": kind.exchangeable}
 
 
@@ -244,7 +244,7 @@ class UserMetric(Metric):
         return estimate._replace(defined=not math.isnan(estimate.value))
 
     def evaluate(self, rows: Rows, groups_as_given: Any = None) -> float:
-        """Evaluate rows; raise where the groups as given have a value, labels none."""
+        """Evaluate rows; raise if only the groups as they are given have a value."""
         if rows.strata is not None or groups_as_given is None:
             return float(super().evaluate(rows))
         error, value = None, math.nan
@@ -261,7 +261,7 @@ class UserMetric(Metric):
     def _compare_with(
         self, groups_as_given: Any, rows: Rows, error: Exception | None
     ) -> None:
-        """Raise where the function has a value for the groups as they are given."""
+        """Raise if the function has a value for the groups as they are given."""
         single = rows.split_into_people()
         if rows.n is not None:
             people = np.repeat(np.arange(len(rows)), rows.n)

@@ -28,7 +28,7 @@ BandBounds: TypeAlias = Callable[[Gap, Gap], tuple[float, float]]
 def bound_largest(
     histogram: Rows, multigroup: Multigroup, bounds: BandBounds
 ) -> tuple[float, float]:
-    """Bound the largest value of all pairs of groups, of scores in bins."""
+    """Bound the largest value over pairs of groups whose scores are known by bins."""
     pairs: Sequence[Pair] = compared_pairs(histogram.n_groups, multigroup)
     lower = 0.0
     if histogram.n_bins > _FEW_BINS:  # few bins show which pairs may have the largest
@@ -39,14 +39,14 @@ def bound_largest(
 
 
 def bound_measure(measure: Measure, low: Gap, high: Gap) -> tuple[float, float]:
-    """Return the measures of the smallest and of the largest absolute difference."""
+    """Bound the measure of a gap that lies between `smallest` and `largest`."""
     smallest = np.maximum(np.maximum(low.signed, -high.signed), 0)
     most = np.maximum(high.signed, -low.signed)
     return measure(low._replace(signed=smallest)), measure(low._replace(signed=most))
 
 
 class Bands:
-    """Cells of scores in bins, and what the bounds of several pairs share."""
+    """Cells of scores in bins, with sums that the bounds of several pairs need."""
 
     def __init__(self, cells: Rows) -> None:
         self.cells = cells
@@ -56,7 +56,7 @@ class Bands:
 
     @cached_property
     def overall(self) -> tuple[Floats, NDArray[Any], NDArray[Any]]:
-        """Scores at which a CDF may rise, and bounds of everyone's sums of weights."""
+        """Scores at which a CDF may rise, and bounds of the overall sums of weights."""
         lows, highs = self.cells.low, self.cells.high
         assert lows is not None
         assert highs is not None
@@ -74,8 +74,8 @@ class Bands:
     def difference(self, first: int, second: int | None) -> tuple[Gap, Gap]:
         """Return the smallest and largest difference of the CDFs of two groups.
 
-        The CDF of a group is largest if all rows of a cell have the smallest score, and
-        smallest if all have the largest. Everyone is None.
+        The CDF of a group is largest if all rows of a cell have the smallest score of
+        the cell, and smallest if all have the largest. None stands for everyone.
         """
         lows, highs, weights = self.cells_of(first)
         totals = self.cells.totals
@@ -120,7 +120,7 @@ def _largest_bounds(
 ) -> tuple[float, float, list[Pair]]:
     """Bound the largest value of a metric, and return the pairs that may attain it.
 
-    The bounds are at least `lower`, which other pairs may attain.
+    `lower` is a lower bound from other pairs.
     """
     ends = [band_bounds(*bands.difference(*pair)) for pair in pairs]
     lower = max([lower, *(low for low, _ in ends)])

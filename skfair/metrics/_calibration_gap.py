@@ -86,10 +86,11 @@ class Steps:
 
 
 def _bounding_curves(cells: Rows) -> Iterator[tuple[Floats, Floats]]:
-    """Yield curves below and above C of each group, as rows of two arrays.
+    """Yield the lowest and highest possible curve C of each group, as rows of arrays.
 
-    C is least if positive rows have the largest score of their cell and negative ones
-    count from its smallest score on, each with the largest score of the cell.
+    C is lowest if positive rows have the largest score of their cell, and if negative
+    rows have the largest score too, but are counted from the smallest score of their
+    cell on.
     """
     n_groups, low, high = cells.n_groups, cells.low, cells.high
     assert low is not None
@@ -110,7 +111,7 @@ def _bounding_curves(cells: Rows) -> Iterator[tuple[Floats, Floats]]:
 
 
 def bound_curve_gap(cells: Rows, multigroup: Multigroup) -> tuple[float, float]:
-    """Bound `calibration_gap` of the rows of cells of scores in bins."""
+    """Bound `calibration_gap` of rows whose scores are known by bins only."""
     shares = (cells.totals / cells.totals.sum())[:, np.newaxis]
     lower = upper = 0.0
     for low, high in _bounding_curves(cells):
@@ -341,5 +342,5 @@ def largest_curve_gap(
 
 
 def _mean(shares: Floats, curves: Floats) -> Floats:
-    """Return the mean of the curves, whatever the order of the groups."""
+    """Return the mean of curves, with the same rounding for any order of groups."""
     return np.asarray(np.sort(shares[:, np.newaxis] * curves, axis=0).sum(axis=0))

@@ -281,7 +281,7 @@ def compare_rows(
     ) -> Comparisons:
         """Join the comparisons of classes or strata: the largest, or the mean."""
         if not compared:
-            return UNDEFINED._replace(maximum=metric.largest)
+            return UNDEFINED._replace(maximum=metric.upper_limit)
         weights = None
         if strata and metric.averages_strata:
             weights = [stratum.weight for stratum in strata]
@@ -296,7 +296,7 @@ def compare_rows(
 def join_comparisons(
     parts: Sequence[Comparisons], weights: Sequence[float] | None
 ) -> Comparisons:
-    """Return the largest comparisons of classes or strata, or their weighted mean."""
+    """Join comparisons of classes or strata: the largest, or their weighted mean."""
     if weights is None:
         return Comparisons(
             max(part.value for part in parts),
@@ -308,7 +308,7 @@ def join_comparisons(
         )
 
     def mean_of(bound: Callable[[Comparisons, float], float]) -> Callable[..., float]:
-        """Return the mean of the bounds of strata, each at its share of a tail."""
+        """Return the mean of the strata's bounds, each for its share of the tail."""
         return lambda tail: float(
             np.average([bound(p, tail / len(parts)) for p in parts], weights=weights)
         )
@@ -329,7 +329,8 @@ def lower_bound(comparisons: Comparisons, tail: float) -> float:
 def upper_bound(comparisons: Comparisons, tail: float) -> float:
     """Return the upper confidence bound of the true disparity.
 
-    The bound is at least the value, which noise makes larger than the true disparity.
+    The bound is at least the observed value, although noise makes the observed value
+    larger than the true disparity on average.
     """
     value = comparisons.value
     if math.isnan(value):
@@ -487,7 +488,7 @@ default=None
 
 
 def smallest_tail(excess: Callable[[float], float]) -> float:
-    """Return the smallest probability at which a function is at most 0, or 1."""
+    """Return the smallest probability at which a function is at most 0, else 1."""
 
     def end_at_logarithm(logarithm: float) -> float:
         return excess(math.exp(logarithm))

@@ -34,7 +34,7 @@ from skfair.metrics._permutation import (
     permute,
 )
 from skfair.metrics._resampling import check_seed, read_and_evaluate
-from skfair.metrics._sample import Part, Sample
+from skfair.metrics._sample import Sample, SamplePart
 from skfair.statistics import CountTable
 
 
@@ -281,7 +281,7 @@ def rate_variance(
     """
     check_flag("bias_correction", bias_correction)
     metric = MaxGap(quality=quality, pos_label=pos_label)
-    statistic = metric.tabulate(y_true, y_pred, sensitive_features, None, counts)
+    statistic = metric.read_statistic(y_true, y_pred, sensitive_features, None, counts)
     estimator = RateVarianceEstimator(
         "rate_variance", statistic, group_weights, sampling
     )
@@ -312,7 +312,7 @@ class SamplingDesign(NamedTuple):
 def sampling_design(
     sampling: Sampling, weights: Floats, sizes: Integers
 ) -> SamplingDesign:
-    """Return the weights and the sampling probabilities of groups of some sizes."""
+    """Return weights and sampling probabilities of groups, given their sizes."""
     name, parameter = _check_sampling(sampling)
     n_rows = int(sizes.sum())
     if name == "weighted":
@@ -365,7 +365,7 @@ def weighted_shares(weights: Floats, exponent: float) -> Floats:
 class RateVarianceEstimator:
     """Estimator of definition 7 for the groups of a statistic of 0/1 outcomes.
 
-    Sample weights are ignored here, but not in `WeightedRateVariance`. A warning says
+    Sample weights are ignored here, but not by `WeightedRateVariance`. A warning says
     if the estimate is undefined.
     """
 
@@ -413,9 +413,9 @@ class RateVarianceEstimator:
         return Rows(groups, y_pred=np.repeat([0.0, 1.0], n_groups), n=n)
 
     def moments(self, hits: NDArray[Any]) -> tuple[Floats, Floats]:
-        """Return F1 and F2 for each row of hits; nan where undefined.
+        """Return the terms F1 and F2 of F for each row of hits; nan where undefined.
 
-        Terms whose denominator is 0 are 0, as in definition 7.
+        As in definition 7, terms of groups whose denominator is 0 count as 0.
         """
         if not self.is_defined:
             undefined = np.full(len(hits), np.nan)
@@ -427,7 +427,7 @@ class RateVarianceEstimator:
         return f1, f2
 
     def estimate(self, statistic: Rows) -> float:
-        """Return F of a statistic of the same groups (equation 36)."""
+        """Return the estimate F (equation 36) for rows of this estimator's groups."""
         f1, f2 = self.moments(statistic.sums[np.newaxis])
         return float(f1[0] - f2[0] ** 2)
 
@@ -457,7 +457,7 @@ class RateVariance(DistanceFromAverage):
     estimator: RateVarianceEstimator
 
     def estimate_statistic(self, statistic: Rows) -> Estimate:
-        """Estimate the variance of the rates of a statistic of the same groups."""
+        """Estimate the variance of rates from rows of the estimator's groups."""
         value = self.estimator.estimate(statistic)
         return Estimate(value, defined=not math.isnan(value))
 
@@ -681,7 +681,7 @@ def cvar_fairness_test(
     rows = y_true, y_pred, sensitive_features, sample_weight, counts
     estimator = RateVarianceEstimator(
         "cvar_fairness_test",
-        metric.tabulate(*rows),
+        metric.read_statistic(*rows),
         group_weights,
         sampling,
         weighted=weighted is not None,
@@ -689,12 +689,12 @@ def cvar_fairness_test(
     if weighted is None:
         variance = RateVariance(estimator=estimator)
         cells = estimator.cells
-        sample = Sample(variance, cells, (Part(cells),))
+        sample = Sample(variance, cells, (SamplePart(cells),))
     else:
         columns = sensitive_features, None, sample_weight, counts
         part = weighted.select(weighted.check(metric.read(y_true, y_pred, *columns)))
         part = replace(part, position=None)
-        sample = Sample(weighted, part, (Part(part),))
+        sample = Sample(weighted, part, (SamplePart(part),))
     test = permute(
         sample,
         sample.value,

@@ -220,7 +220,7 @@ default="selection_rate"
     rows = y_true, y_pred, sensitive_features, sample_weight, counts
     if isinstance(quality, str) or isinstance(y_pred, CountTable):
         metric = MaxGap(quality=quality, pos_label=pos_label)  # type: ignore[arg-type]
-        statistic: Rows = metric.tabulate(*rows)
+        statistic: Rows = metric.read_statistic(*rows)
     else:
         metric = MaxGap()
         statistic = _sum_numbers(metric, quality, *rows)

@@ -74,7 +74,7 @@ class DCP(Metric):
         return drop_absent_classes(rows)
 
     def value(self, statistic: Rows) -> float:
-        """Return the share that the best baseline of a search does not explain."""
+        """Return the share of people that the best baseline found does not explain."""
         return self.search(statistic).upper
 
     def search(self, rows: Rows, *options: Any, is_defined: bool = True) -> DCPResult:
@@ -310,7 +310,7 @@ class DCPResult(TableResult):
         """
         metric = DCP(tol=tol, time_limit=time_limit, method=method)
         rows = y_true, y_pred, sensitive_features, sample_weight, counts
-        statistic = metric.tabulate(*rows)
+        statistic = metric.read_statistic(*rows)
         reason, advice = metric.why_undefined(statistic)
         if reason:
             metric.undefined(reason, advice).warn()
@@ -687,7 +687,7 @@ def check_distributions(
 
 
 def _sum_advice(largest: float) -> str:
-    """Write advice for sums of which the worst differs from one by `largest`."""
+    """Write advice for sums that should be one; the worst is off by `largest`."""
     if largest > _MAX_SUM_TOLERANCE:
         return "Expected shares: divide percentages by 100, and counts by their sums."
     # Rounded up to two digits, so that the value itself is accepted.

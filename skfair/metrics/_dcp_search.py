@@ -85,7 +85,7 @@ class RowResult:
 
 
 def smallest_ratios(baselines: Floats, rates: Floats) -> Floats:
-    """Return the smallest ratio of each group's rates to each baseline row."""
+    """Return the smallest ratio of a rate to its baseline, by baseline and group."""
     divisor = baselines[..., None, :]
     ratios = np.full(np.broadcast_shapes(divisor.shape, rates.shape), np.inf)
     # Not `divisor > 0`: the ratios to an undefined baseline are nan.
@@ -106,7 +106,7 @@ def row_losses(baselines: Floats, rates: Floats, weights: Floats) -> Floats:
 
 
 def unexplained_shares(baseline: Floats, confusion: Floats) -> Floats:
-    """Return eta, each group and true class's share that a baseline leaves out."""
+    """Return the share eta of each group and true class that a baseline leaves out."""
     explained = [
         explained_shares(row, confusion[:, y]) for y, row in enumerate(baseline)
     ]
@@ -116,8 +116,9 @@ def unexplained_shares(baseline: Floats, confusion: Floats) -> Floats:
 def best_split(first: Floats, second: Floats, weights: Floats) -> tuple[Floats, Floats]:
     """Divide the baseline's mass between two parts so that it explains most weight.
 
-    `first` and `second`, of shape (n_problems, n_groups), are the shares explained if
-    all mass is in one part. Return the weight explained, and the first part's mass.
+    `first` and `second`, of shape (n_problems, n_groups), are the shares of groups that
+    are explained if all mass is in the first or in the second part. Return the weight
+    explained, and the mass of the first part.
     """
     # With mass t in the first part a group's share is min(first / t, second / (1 - t)).
     # The total is convex in t between the values where the two are equal for some
@@ -137,10 +138,10 @@ def best_split(first: Floats, second: Floats, weights: Floats) -> tuple[Floats, 
 
 
 def merged_bound(rates: Floats, weights: Floats, subsets: Bools | None = None) -> float:
-    """Return the largest loss of problems with two merged classes, a lower bound.
+    """Return a lower bound of the loss: the largest loss with two merged classes.
 
-    Each row of `subsets` is a set of classes: one merged class contains the set, the
-    other one the remaining classes.
+    Each row of `subsets` is a set of classes. The set is merged into one class, and the
+    remaining classes into the other.
     """
     # Merging can only lower the loss (appendix C), and two classes are solved exactly.
     # Single classes as subsets, the default, give the paper's bound, equation 7.
@@ -242,7 +243,7 @@ def starting_rows(rates: Floats, weights: Floats, n_starts: int) -> list[Floats]
 def search_locally(
     rates: Floats, weights: Floats, clock: Clock, subsets: Bools | None = None
 ) -> RowResult:
-    """Return the best row of some local searches, with a lower bound."""
+    """Search locally from several rows; return the best row, and a lower bound."""
     lower = merged_bound(rates, weights, subsets)
     improved = []
     for start in starting_rows(rates, weights, _N_LOCAL_STARTS):
@@ -256,7 +257,7 @@ def search_locally(
 def improve_row(
     row: Floats, rates: Floats, weights: Floats, clock: Clock
 ) -> tuple[float, Floats]:
-    """Move mass between a set of classes and the others while that lowers the loss.
+    """Move mass between a set of classes and all other classes to lower the loss.
 
     Return the loss of the last row, and this row.
     """
@@ -277,7 +278,7 @@ def improve_row(
 
 
 def _search_sets(n_classes: int) -> Bools:
-    """List the sets of classes; mass moves between each set and the other classes."""
+    """List the sets of classes that a local search lets exchange mass with the rest."""
     single = np.eye(n_classes, dtype=bool)
     if n_classes <= _MAX_SUBSET_CLASSES:
         # A single class is listed beside its complement: only a set of one class may
@@ -335,7 +336,7 @@ Trees: TypeAlias = tuple[Floats, Floats, Integers, NDArray[np.int8]]
 
 
 def n_vertices(n_groups: int, n_classes: int) -> int:
-    """Count the vertices with all classes in use, if no two coincide."""
+    """Count the vertices with all classes in use, where no two vertices coincide."""
     return comb(n_groups + n_classes - 2, n_classes - 1) if n_groups else 0
 
 
@@ -468,7 +469,7 @@ def _join_trees(parts: list[Trees]) -> Trees:
 
 
 def _roots(low: Floats, rates: Floats) -> Trees:
-    """Return a tree for each class, or for one that all rows of the box use."""
+    """Return a tree for each class; or only for a class that all rows of a box use."""
     n_classes = len(low)
     roots = [int(low.argmax())] if low.any() else list(range(n_classes))
     rows = np.eye(n_classes)[roots]
@@ -529,9 +530,9 @@ def _attach(trees: Trees, low: Floats, high: Floats, rates: Floats) -> Iterator[
 
 
 def _ratio_limits(rows: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-    """Return the smallest and largest probability of each class in a box.
+    """Return the smallest and largest probability of each class in a box, by tree.
 
-    Probabilities are on the scale of the rows of the trees, which fix other classes.
+    The probabilities are on the scale of the tree's row, which is not normalised.
     """
     scale_high = (rows / high).max(axis=1, keepdims=True)
     in_tree = np.where(rows > 0, rows, np.inf)
@@ -647,7 +648,7 @@ class RowSearch:
         return low, high
 
     def _crossing(self, bad: float, good: float, rates: Floats) -> float:
-        """Find the probability at which a class stops being good, by bisection.
+        """Find, by bisection, the probability of a class beyond which no row is good.
 
         Return the bad end of the last interval, so that no good row is left out.
         """
@@ -798,10 +799,10 @@ def solve_rows(
     n_jobs: int | None,
     verbose: int,
 ) -> list[RowResult]:
-    """Bound the loss of every true class, see the parameters of `dcp_bounds`.
+    """Bound the loss of every true class; `dcp_bounds` describes the parameters.
 
-    `confusion` has shape (n_groups, n_classes, n_classes), `weights` shape (n_groups,
-    n_classes).
+    `confusion` has the shape (n_groups, n_classes, n_classes), and `weights` the shape
+    (n_groups, n_classes).
     """
     clock = Clock(time_limit)
     problems = [

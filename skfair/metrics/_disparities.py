@@ -57,7 +57,7 @@ def compare(disparity: Disparity, values: Floats) -> float:
 def bound_by_rates(
     values: Floats, outcomes: Rows, confidence_level: float, disparity: Disparity
 ) -> tuple[float, float]:
-    """Bound a difference or ratio of rates by the number of outcomes of each group."""
+    """Bound a difference or ratio of rates by the number of outcomes in each group."""
     rates, sizes = values[:-1], outcomes.effective_sizes
     n_groups, tail = len(rates), (1 - confidence_level) / 2
     shares = shares_of_groups(outcomes)
@@ -82,10 +82,10 @@ def bound_by_rates(
 def bound_by_resamples(
     values: Floats, resamples: Floats, confidence_level: float, disparity: Disparity
 ) -> tuple[float, float]:
-    """Bound a disparity by intervals of the gaps of all pairs that hold together.
+    """Bound a disparity by simultaneous intervals of the gaps of all pairs.
 
-    Resamples of the largest gap itself tell little where groups are alike: it cannot
-    fall below 0, and noise enlarges it. Gaps with a sign have no such end.
+    Resamples of the largest gap itself say little where groups are alike: the largest
+    gap cannot fall below 0, and noise enlarges it. Signed gaps can fall below 0.
     """
     n_groups = len(values) - 1
     if disparity.multigroup == "pairwise" and n_groups > MAX_PAIRWISE:
@@ -104,9 +104,9 @@ def bound_by_resamples(
 
 
 def _signed_gaps(disparity: Disparity, values: Floats) -> Floats:
-    """Subtract the values of the groups of each pair, or a group's and the overall.
+    """Subtract the values of two groups, or the overall value from a group's.
 
-    The overall value is the last. For ratios gaps are shares of the larger value.
+    The overall value comes last. For ratios the gaps are divided by the larger value.
     """
     first, second = compared_groups(values.shape[-1] - 1, disparity.multigroup)
     ours = values[..., first]
@@ -119,7 +119,7 @@ def _signed_gaps(disparity: Disparity, values: Floats) -> Floats:
 
 
 def _warn_of_no_interval(n_groups: int) -> tuple[float, float]:
-    """Warn that pairs of very many groups have no interval; return its ends, nan."""
+    """Warn that pairs of so many groups have no interval; return nan for both ends."""
     warn_user(
         f"The largest difference of two of {n_groups} groups has no interval: "
         f"of more than {MAX_PAIRWISE} groups each is compared with everyone, "

@@ -64,11 +64,11 @@ class MetricOfScores(MetricOfPairs):
         return Distributions.from_rows(rows)
 
     def rescale(self, statistic: Distributions) -> Distributions:
-        """Return a statistic, or its ranks, which are taken here alone."""
+        """Return distributions on the metric's scale: of scores, or of their ranks."""
         return pooled_ranks(statistic) if self.scale == "rank" else statistic
 
     @property
-    def largest(self) -> float:
+    def upper_limit(self) -> float:
         """Largest value on the scale of the scores."""
         return math.inf if self.scale == "real" else self.maximum
 
@@ -194,35 +194,38 @@ class GapOfDistributions(MetricOfScores):
     def bound_noise(self, observed: Observed, method: Method) -> Comparisons:
         """Bound the noise of each gap by the noise of CDFs.
 
-        Noise moves a seminorm by at most its value for the noise, and that is at most
-        its largest value times the largest noise of the difference of CDFs; this holds
-        of ranks, too.
+        The measure is a seminorm: noise moves it by at most the measure of the noise
+        itself. The latter is at most the largest value of the metric times the largest
+        noise of the difference of two CDFs. Both bounds hold for ranks, too.
         """
         statistic, sizes, _ = observed
         shares = shares_of_groups(statistic)
         gaps = measure_gaps(statistic, self.multigroup, self.measure)
-        _, noise = distribution_free_quantiles(sizes, shares, self.multigroup, method)
+        free = distribution_free_quantiles(sizes, shares, self.multigroup, method)
+        noise = free.of_cdf
         if method == "band":
             scale = np.sqrt(sum_by_comparison(1 / sizes, shares, self.multigroup))
             noise = bridge_quantiles(scale, sides=2)
 
         def moved(tail: float) -> Any:
-            return self.largest * noise(tail)
+            return self.upper_limit * noise(tail)
 
         return compare_gaps(gaps, moved, moved)
 
 
-def compare_gaps(gaps: MeasuredGaps, above: Quantiles, below: Quantiles) -> Comparisons:
-    """Return comparisons whose bounds are the values plus and minus fixed distances."""
+def compare_gaps(
+    gaps: MeasuredGaps, to_upper_end: Quantiles, to_lower_end: Quantiles
+) -> Comparisons:
+    """Return the comparisons of gaps, with the distances to their ends."""
 
-    def largest(offsets: Any) -> float:
+    def largest_end(offsets: Any) -> float:
         added = np.broadcast_to(offsets, len(gaps.pairs))
         ceilings = gaps.ceilings + added
         return find_largest(ceilings, lambda i: gaps.value_of(i) + float(added[i]))[0]
 
     return Comparisons(
-        gaps.largest[0],
+        gaps.largest_with_position[0],
         len(gaps.pairs),
-        lambda tail: largest(-below(tail)),
-        lambda tail: largest(above(tail)),
+        lambda tail: largest_end(-to_lower_end(tail)),
+        lambda tail: largest_end(to_upper_end(tail)),
     )

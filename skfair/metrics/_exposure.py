@@ -93,9 +93,9 @@ def _check_relevance(y_true: Any) -> Floats:
 
 
 def expected_exposures(scores: Floats, people: Any) -> Floats:
-    """Return the mean discount of each row over random orders of ties.
+    """Return the mean discount of each row over random orders of rows of equal score.
 
-    A row stands for several `people`, who take as many positions.
+    A row of several `people` takes as many positions.
     """
     _, score_positions = np.unique(-scores, return_inverse=True)
     sizes = np.bincount(score_positions, people).astype(np.int64)

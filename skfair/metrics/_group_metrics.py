@@ -449,7 +449,7 @@ def _read_rows(y_true: Any, y_pred: Any, y_score: Any, **people: Any) -> Rows:
 
 
 def _check_labels(rows: Rows) -> None:
-    """Check that no label is missing, and that both columns hold labels of a kind."""
+    """Check that no label is missing, and that both columns hold the same kind."""
     if rows.y_true.ndim > 1 or rows.y_pred.ndim > 1:
         return
     check_no_missing(rows.y_true, "y_true")
@@ -560,10 +560,10 @@ def _collect(
     values: tuple[Floats, Floats, Floats],
     bound: Callable[[Disparity], tuple[float, float]] | None,
 ) -> _Result:
-    """Collect values of groups with their ends, and compute their disparities.
+    """Collect the values of groups with their ends, and compute the disparities.
 
-    `n_counted` are the people of each group that the metric counts; `bound` computes
-    the interval of a disparity.
+    `n_counted` is the number of people of each group that the metric counts. `bound`
+    computes the interval of a disparity.
     """
     disparities = {}
     for disparity in DISPARITIES:
@@ -577,7 +577,7 @@ def _collect(
 
 
 def _append_sum(values: NDArray[Any]) -> NDArray[Any]:
-    """Append the sum of all groups to their values."""
+    """Append the sum of a number over all groups, as the number of everyone."""
     return np.append(values, values.sum())
 
 
@@ -659,10 +659,11 @@ def _warn_of_small_groups(name: str, rows: Rows, is_small: NDArray[np.bool_]) ->
 
 
 def _warn_of_groups(name: str, rows: Rows, values: Floats, n_counted: Integers) -> None:
-    """Warn of groups for which a metric has no value, though it has for others.
+    """Warn of groups without a value of a metric that other groups have.
 
-    `n_counted` are the people of each group that the metric counts. Where all people of
-    a group are too few, or there is one group, all metrics lack it, with one warning.
+    `n_counted` is the number of people of each group that the metric counts. No warning
+    is given here if there is a single group, or if groups are too small for any metric:
+    one warning then speaks of all metrics.
     """
     labels, min_size = rows.labels, rows.min_group_size
     if why_undefined(labels, rows.counts, min_size):
@@ -696,9 +697,10 @@ def _tabulate(
     results: list[tuple[tuple[str, Hashable], tuple[Hashable, ...], _Result]],
     rows: Rows,
 ) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-    """Arrange numbers by group, overall and of disparities.
+    """Arrange the values of groups, the overall values and disparities in tables.
 
-    A result comes with its metric and stratum, and the labels of the groups there.
+    A result comes with its metric and stratum, and the labels of the groups in the
+    stratum.
     """
     columns: list[str] = []
     groups, strata = _index_entries(rows.groups), _index_entries(rows.strata)
@@ -720,7 +722,7 @@ def _tabulate(
 
 
 def _tabulate_sizes(rows: Rows) -> pd.DataFrame:
-    """Count the rows of each group, and its rows of each true label if few occur."""
+    """Count the rows of each group, by true label if few labels occur."""
     classes: list[Any] = []
     if np.ndim(rows.y_true) == 1:
         classes = sort_labels(pd.unique(rows.y_true).tolist())

@@ -365,11 +365,11 @@ def _warn_of_no_ratios(attribute: Attribute, min_share: float) -> None:
 def _intervals(
     rates: Floats, sizes: Floats, confidence_level: float
 ) -> tuple[Floats, Floats]:
-    """Return the interval of each true rate over the highest true rate.
+    """Return the interval of the ratio of each true rate to the highest true rate.
 
-    The true ratio is the smallest of the ratios to all groups. The smallest lower end
-    holds if the lower end of the ratio to the truly highest group does. All upper ends
-    must hold, so that each has its part of the error.
+    The true ratio is the smallest of the ratios to all groups. So the smallest of the
+    lower ends is valid if the lower end of the ratio to the truly highest group is. The
+    upper ends must all hold at once, so that each gets its part of the error.
     """
     tail = (1 - confidence_level) / 2
     lower, upper = ratio_ends(rates, sizes, tail, tail / (len(rates) - 1))

@@ -77,21 +77,22 @@ class MADD(MetricOfScores):
 
     @property
     def n_bins(self) -> int:
-        """Number of bins of the bandwidth, which is given."""
+        """Number of bins, for a bandwidth that is a number."""
         return count_bins(self.bandwidth)
 
-    def count(self, part: Rows) -> Any:
-        """Count checked rows; by bin, at its lower edge, if that is faster.
+    def collect_part(self, part: Rows) -> Any:
+        """Collect checked rows, as numbers of rows in bins if that is faster.
 
-        Counting rows by bin takes a third of the time of sorting them. Weights are not
-        counted: floats that are added in another order would change the last digit.
+        Counting rows by bin takes a third of the time of sorting them; each bin has the
+        score of its lower edge. Rows with weights are not counted: floats that are
+        added in another order would change the last digit.
         """
         if self.is_automatic or part.mass is not None or self.scale == "rank":
-            return super().count(part)
+            return super().collect_part(part)
         part, n_bins = part.grouped(), self.n_bins
         n_cells = part.n_groups * n_bins
         if n_cells > len(part) or not len(part):
-            return super().count(part)
+            return super().collect_part(part)
         cells = part.groups.codes.astype(np.intp) * n_bins
         cells += bin_scores(part.y_pred, n_bins).astype(np.intp)
         rows_of_cells = np.bincount(cells, minlength=n_cells)
@@ -101,7 +102,7 @@ class MADD(MetricOfScores):
         return Distributions.from_rows(Rows(groups, y_pred=bins / n_bins, n=n))
 
     def range_from_bins(self, histogram: Rows) -> tuple[float, float]:
-        """Find the value from a histogram whose bins the bins of MADD are unions of."""
+        """Find the value from a histogram; bins of MADD must be unions of its bins."""
         if self.is_automatic or histogram.n_bins % self.n_bins:
             raise ValueError(
                 f"bandwidth must be 1 / m for a power of two m <= {histogram.n_bins}, "
@@ -576,7 +577,7 @@ default=None
     table = metric.read(y_true, y_score, *columns)
     if table.strata is None:
         check_shape(table.y_pred, "y_score")
-        statistic = metric.count(metric.check(table))
+        statistic = metric.collect_part(metric.check(table))
         reason, advice = metric.why_undefined(statistic)
         if reason:
             undefined_estimate(name, reason, advice).warn()
@@ -591,7 +592,10 @@ default=None
         return _undefined(n_bandwidths)
     results = {
         stratum.label: find_interval(
-            metric, metric.count(parts.take(stratum)[0]), n_bandwidths, search
+            metric,
+            metric.collect_part(parts.take(stratum)[0]),
+            n_bandwidths,
+            search,
         )
         for stratum, estimate in zip(strata, estimates, strict=True)
         if estimate.defined

@@ -101,7 +101,7 @@ class GapCurve(NamedTuple):
 
 
 class Edges(NamedTuple):
-    """Edges of the bins of several histograms, which share many of them."""
+    """Edges of the bins of several histograms, which have many edges in common."""
 
     #: The distinct edges of all histograms, increasing.
     distinct: Floats
@@ -184,7 +184,7 @@ def histogram_distances(gap: Gap, edges: Edges) -> Floats:
 
 
 def bin_changes(scores: Floats, sums: NDArray[Any], edges: Edges) -> NDArray[Any]:
-    """Return the change of running sums in the bin after each edge, 0 after the last.
+    """Return the change of a running sum from each edge to the next, 0 at the last.
 
     `sums` has one entry more than the sorted `scores`: the sum before the first score,
     and the sum after each score.
@@ -241,7 +241,7 @@ def most_stable(
 
 
 def optimal_order(sizes: tuple[Any, Any]) -> Any:
-    """Return the best order of a bandwidth, h_sup of Theorem 2."""
+    """Return the order of magnitude of the best bandwidth, h_sup of Theorem 2."""
     first, second = np.sqrt(sizes[0]), np.sqrt(sizes[1])
     return ((first + second) / (first * second)) ** (2 / 3)
 
@@ -280,10 +280,10 @@ def stable_interval(
 def _eligible_intervals(
     n_values: int, n_rows: tuple[float, float], min_points: int, min_length: float
 ) -> tuple[NDArray[Any], NDArray[Any], Floats]:
-    """Return the first and last positions of intervals, and their numbers of values.
+    """Return the first and last positions of intervals, and how many values each has.
 
-    First positions are a column, last positions a row. The size of an interval is
-    infinite if it is not eligible.
+    First positions form a column, last positions a row. The size of an interval that is
+    not eligible is infinite.
     """
     bandwidths = bandwidths_to_one(n_values)
     length = optimal_order(n_rows) * min_length

@@ -85,7 +85,7 @@ class GroupGaps:
         return not self.reason
 
     def estimate(self, name: str, value: float) -> Estimate:
-        """Say why no groups are compared, or which are left out of a value."""
+        """Return the estimate of a value; name the groups left out of it."""
         if self.reason:
             reasons = [text for text in (self.reason, self.left_out) if text]
             return undefined_estimate(name, "; ".join(reasons))
@@ -111,21 +111,20 @@ def find_gaps(statistic: Rows, group_weights: GroupWeights) -> GroupGaps:
     reason = why_none_compared(statistic.labels, compared, weights, smallest)
     small = [statistic.labels[i] for i in np.flatnonzero(~compared)]
     left_out = describe_left_out(small, statistic.n_groups, smallest)
-    if reason:
-        undefined = np.full(len(weights), np.nan)
-        rest = math.nan, undefined, reason, left_out
-        return GroupGaps(statistic, weights, compared, *rest)
-    weights = weights / weights.sum()
-    means = statistic.means
-    average = float(weights[compared] @ means[compared])
-    gaps = np.where(compared, np.abs(means - average), np.nan)
+    average, gaps = math.nan, np.full(len(weights), np.nan)
+    if not reason:
+        weights = weights / weights.sum()
+        means = statistic.means
+        average = float(weights[compared] @ means[compared])
+        gaps = np.where(compared, np.abs(means - average), np.nan)
     return GroupGaps(statistic, weights, compared, average, gaps, reason, left_out)
 
 
 def weigh_groups(statistic: Rows, group_weights: GroupWeights) -> tuple[Rows, Floats]:
-    """Return the weights of the groups, which sum to one, with the statistic.
+    """Return a statistic and the weights of its groups, which sum to one.
 
-    Groups that only a mapping names are added to the statistic, without rows.
+    Groups that are named by a mapping of weights, but have no rows, are added to the
+    statistic.
     """
     n_groups = statistic.n_groups
     if isinstance(group_weights, str):
@@ -166,7 +165,7 @@ class DistanceFromAverage(Metric):
     pos_label: Hashable = None
 
     def __post_init__(self) -> None:
-        """Check the options; what depends on the rows is checked beside them."""
+        """Check the options that do not depend on the rows."""
         super().__post_init__()
         check_quality(self.quality)
 
@@ -192,7 +191,7 @@ class DistanceFromAverage(Metric):
         raise NotImplementedError
 
     def estimate_statistic(self, statistic: Rows) -> Estimate:
-        """Find the value of a statistic, or why it has none, and who is left out."""
+        """Find the value of a statistic, or why it has none; name groups left out."""
         groups = find_gaps(statistic, self.group_weights)
         value = self.summarise(groups) if groups.defined else math.nan
         return groups.estimate(self.name, value)
@@ -372,10 +371,10 @@ class CVaRFairness(DistanceFromAverage):
             raise ValueError("fractional of CVaR fairness must be True, got False.")
 
     def bound_noise(self, observed: Observed, method: Method) -> Comparisons:
-        """Bound the noise of the tail.
+        """Bound the noise of the mean gap in the tail.
 
-        CVaR fairness is the largest mean of gaps over all tails, a seminorm of the
-        rates.
+        CVaR fairness is the largest mean gap over all possible tails, and so a seminorm
+        of the rates.
         """
         groups, alpha = find_gaps(observed.statistic, self.group_weights), self.alpha
         estimate = groups.estimate(self.name, 0.0)
@@ -388,20 +387,20 @@ class CVaRFairness(DistanceFromAverage):
             return tail_mean(values, weights, shares, alpha)
 
         if method == "band":
-            above, below = _tail_noise_of_rates(
+            to_upper_end, to_lower_end = _tail_noise_of_rates(
                 rates, sizes, weights, alpha, average_tail
             )
         else:
-            mean_noise, _ = distribution_free_quantiles(
-                sizes, weights, "pooled", method
-            )
+            free = distribution_free_quantiles(sizes, weights, "pooled", method)
 
-            def below(tail: float) -> Any:
-                return average_tail(mean_noise(tail / (2 * len(rates))))
+            def to_lower_end(tail: float) -> Any:
+                return average_tail(free.of_mean(tail / (2 * len(rates))))
 
-            above = below
+            to_upper_end = to_lower_end
         value = average_tail(groups.gaps[groups.compared])
-        comparisons = compare_values(float(value), np.array([value]), above, below)
+        comparisons = compare_values(
+            float(value), np.array([value]), to_upper_end, to_lower_end
+        )
         return comparisons._replace(reason=estimate.reason, message=estimate.message)
 
 
@@ -634,15 +633,15 @@ def _tail_noise_of_rates(
     alpha: float,
     average_tail: Callable[[Floats], float],
 ) -> tuple[Quantiles, Quantiles]:
-    """Return quantiles of the noise of the tail above, and below, in large samples."""
+    """Return the distances from the tail's mean gap to its ends, in large samples."""
     variances, n_groups = variances_of_means(rates, rates, sizes), len(rates)
 
     def furthest(tail: float) -> Floats:
-        """Square the distance from each rate to the further of its exact bounds."""
+        """Square the distance of each rate from the further of its two exact bounds."""
         ends = [exact_distance(p, sizes, tail) for p in (rates, 1 - rates)]
         return np.maximum(*ends) ** 2
 
-    def below(tail: float) -> Any:
+    def to_lower_end(tail: float) -> Any:
         one_by_one = sum_by_comparison(
             furthest(tail / (2 * n_groups)), weights, "pooled"
         )
@@ -653,9 +652,8 @@ def _tail_noise_of_rates(
         noise += quantile * _tail_deviation(widest, weights, alpha, average_tail)
         return min(each, noise)
 
-    return normal_quantiles(
-        _tail_deviation(variances, weights, alpha, average_tail)
-    ), below
+    deviation = _tail_deviation(variances, weights, alpha, average_tail)
+    return normal_quantiles(deviation), to_lower_end
 
 
 def _tail_deviation(
@@ -664,10 +662,10 @@ def _tail_deviation(
     alpha: float,
     average_tail: Callable[[Floats], float],
 ) -> Any:
-    """Bound the standard deviation of the mean of signed gaps over any tail.
+    """Bound the standard deviation of the mean signed gap in a tail, of any groups.
 
-    A rate has the coefficient of its group in the tail, at most its weight over
-    1 - alpha, and its weight in the average. A square is below its chord.
+    A rate's coefficient is at most t plus its weight, t from 0 to weight / (1 - alpha)
+    being its share of the tail; its square is bounded by the chord over that range.
     """
     most = weights / (1 - alpha)
     slopes = ((most + weights) ** 2 - weights**2) * variances
@@ -676,10 +674,10 @@ def _tail_deviation(
 
 
 def _tail_noise(variances: Floats, weights: Floats, alpha: float) -> Any:
-    """Bound the mean over noise of the largest mean of absolute gaps over all tails.
+    """Bound, on average over the noise, the largest mean absolute noise over all tails.
 
-    For every t the mean is at most t plus the mean excess of the absolute gaps over t,
-    divided by 1 - alpha.
+    For every threshold t, this average is at most t plus the mean excess of the
+    absolute noise over t, divided by 1 - alpha.
     """
     deviations = np.sqrt(sum_by_comparison(variances, weights, "pooled"))
 

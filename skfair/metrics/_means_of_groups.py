@@ -37,7 +37,7 @@ class Means(NamedTuple):
         return self.at(self.share)
 
     def at(self, share: Floats) -> Floats:
-        """Turn shares into numbers between `low` and `low + unit`."""
+        """Turn shares of the way from `low` to `low + unit` into numbers."""
         return np.asarray(self.low + self.unit * share)
 
     def take(self, groups: Bools) -> Means:
@@ -51,10 +51,10 @@ def are_outcomes(statistic: Rows) -> bool:
 
 
 def compute_means(statistic: Rows) -> tuple[Means, Means]:
-    """Compute the mean of each group, and the mean of all rows outside of it.
+    """Compute the mean of each group, and the mean of all rows outside the group.
 
     Numbers that are not outcomes are taken to lie between the smallest and the largest
-    number. Otherwise losses that are never small would have too little noise.
+    number. Otherwise losses that are never small would seem to have too little noise.
     """
     numbers, low, unit = statistic.y_pred.astype(np.float64), 0.0, 1.0
     if not are_outcomes(statistic) and np.ptp(numbers) > 0:
@@ -91,7 +91,7 @@ def known_means(value: float, n_groups: int) -> Means:
 
 
 def simultaneous_tail(confidence_level: float, n_groups: int) -> float:
-    """Find the tail of intervals of independent means that hold together (Sidak)."""
+    """Find the tail of independent intervals that cover all means at once (Sidak)."""
     return float(1 - confidence_level ** (1 / max(n_groups, 1))) / 2
 
 
@@ -109,7 +109,8 @@ def distances_of_difference(
 ) -> tuple[Floats, Floats]:
     """Find the distances from differences of means to the ends of their intervals.
 
-    Distances of independent means are added as standard deviations are.
+    The distance of a difference is the root of the sum of the squared distances of both
+    means, as for standard deviations.
     """
     (down, up), (fall, rise) = (distances(each, tail) for each in (first, second))
     return np.hypot(down, rise), np.hypot(up, fall)
@@ -132,7 +133,7 @@ def pvalues_of_difference(
 def _smallest_tails(
     first: Means, second: Means, excess: Floats, *, side: Literal[0, 1]
 ) -> Floats:
-    """Find the tail at which an end of the interval is `excess` from the difference."""
+    """Find the tail for which an end of the interval is at the distance `excess`."""
     tails, beyond = np.ones(len(excess)), excess > 0
     means, excess = (first.take(beyond), second.take(beyond)), excess[beyond]
     low, high = np.zeros(len(excess)), np.full(len(excess), _FURTHEST)
@@ -145,7 +146,7 @@ def _smallest_tails(
 
 
 def exact_pvalues(statistic: Rows, tested: Bools, alternative: Alternative) -> Floats:
-    """Test equal rates of some groups and of all other rows, given all outcomes."""
+    """Test whether some groups have the rate of all other rows, given all outcomes."""
     effective = np.nan_to_num(statistic.effective_sizes)
     sizes = np.floor(effective * (1 + 1e-12)).astype(np.intp)
     hits = np.rint(np.nan_to_num(statistic.means) * sizes).astype(np.intp)

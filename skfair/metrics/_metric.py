@@ -9,7 +9,8 @@ From a call to its number, always downwards::
         -> Metric.split                  by class and stratum, in one walk (`_parts.py`)
           -> MCDP.check                  what this metric asks of labels and scores
         -> Metric.estimate_part          of one stratum and class:
-          -> MCDP.collect                its rows, or their score distributions
+          -> Metric.collect_part         the rows that count,
+            -> MCDP.collect              as rows, or as score distributions of groups
           -> MCDP.why_undefined          why groups cannot be compared, or
           -> MCDP.value_and_small_groups the largest gap, and its groups of few rows
         -> Metric.join_estimates         the largest over classes, then over strata
@@ -142,7 +143,7 @@ class Metric(ABC):
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
-    def largest(self) -> float:
+    def upper_limit(self) -> float:
         """Largest value with these options."""
         return self.maximum
 
@@ -170,7 +171,7 @@ class Metric(ABC):
         """Collect the statistic of selected rows that have a group."""
         return rows.grouped()
 
-    def count(self, part: Rows) -> Any:
+    def collect_part(self, part: Rows) -> Any:
         """Select checked rows of one stratum and class, and collect their statistic."""
         return self.collect(self.select(part))
 
@@ -204,7 +205,7 @@ class Metric(ABC):
         return combine_numbers(values, weights if averages else None)
 
     def advise(self, rows: Rows) -> None:  # noqa: B027
-        """Warn users whose arguments may not give the value they want."""
+        """Warn users whose arguments may give another value than the one they want."""
 
     # What a metric says of its noise --------------------------------------
 
@@ -214,15 +215,15 @@ class Metric(ABC):
         if "method" in self.options:
             hint = f" functools.partial({self.name}, method=...) sets its own method."
         check_choice("method", method, get_args(Method), hint)
-        if self.largest == math.inf and method != "band":
+        if self.upper_limit == math.inf and method != "band":
             raise ValueError(
                 f"method must be 'band' for {self.name} of numbers, got {method!r}: "
                 "its bounds are for values in a known range, and numbers have none."
             )
 
     def observe(self, part: Rows) -> Observed:
-        """Return the statistic of a part, with what its noise depends on."""
-        statistic = self.count(part)
+        """Return the statistic of a part, and the numbers its noise depends on."""
+        statistic = self.collect_part(part)
         if part.cluster is None:
             return Observed(statistic, statistic.effective_sizes)
         return Observed(statistic, self.select(part).grouped().effective_sizes)
@@ -242,7 +243,7 @@ class Metric(ABC):
         return histogram
 
     def range_from_bins(self, histogram: Any) -> tuple[float, float]:
-        """Return the smallest and largest value where scores are known by bins."""
+        """Return the smallest and largest possible value of scores known by bins."""
         raise NotImplementedError(f"{self.name} has no range from bins.")
 
     def condense(self, part: Rows) -> Rows:
@@ -250,7 +251,7 @@ class Metric(ABC):
         return self.select(part)
 
     def reopen(self, cells: Rows) -> Rows:
-        """Return cells that were kept as checked rows."""
+        """Turn cells that a monitor has kept into checked rows."""
         return cells
 
     # From a call to its number --------------------------------------------
@@ -317,8 +318,8 @@ class Metric(ABC):
     def evaluate(self, rows: Rows, groups_as_given: Any = None) -> Any:
         """Evaluate rows, and warn of what is left out.
 
-        A function of the user's own is compared with its value for the groups as they
-        are given.
+        For a function of the user's own, the value is compared with the value that the
+        function has for `groups_as_given`.
         """
         return self.estimate(rows).warn()
 
@@ -346,7 +347,7 @@ class Metric(ABC):
 
     def estimate_part(self, part: Rows) -> Estimate:
         """Find the value of checked rows of one stratum and class."""
-        return self.estimate_statistic(self.count(part))
+        return self.estimate_statistic(self.collect_part(part))
 
     def estimate_statistic(self, statistic: Any) -> Estimate:
         """Find the value of a statistic, or why it has none."""
@@ -357,7 +358,7 @@ class Metric(ABC):
         return Estimate(value, small_groups=small_groups)
 
     def undefined(self, reason: str, advice: str) -> Estimate:
-        """Return the estimate of groups that cannot be compared, for a reason."""
+        """Return the estimate where groups cannot be compared, with the reason."""
         return undefined_estimate(self.title, reason, advice, self.undefined_value)
 
     def join_estimates(
@@ -376,7 +377,7 @@ class Metric(ABC):
                 small_groups[estimate.small_groups + place] = True
         return Estimate(value, small_groups=listed([*small_groups]))
 
-    def tabulate(
+    def read_statistic(
         self,
         y_true: Any,
         y_pred: Any,
@@ -388,25 +389,23 @@ class Metric(ABC):
         columns = sensitive_features, None, sample_weight, counts
         rows = self.read(y_true, y_pred, *columns, takes_strata=False)
         check_shape(rows.y_pred, self.inputs[1])
-        return self.count(self.check(rows))
+        return self.collect_part(self.check(rows))
 
     def compare(self, observed: Observed, method: Method) -> Comparisons:
-        """Compare the groups of a statistic, and bound the noise of their gaps."""
+        """Compare the groups of a statistic, and bound the noise of the gaps."""
         self.check_method(method)
-        largest = self.largest
+        limit = self.upper_limit
         if not self.leaves_groups_out:
             reason, advice = self.why_undefined(observed.statistic)
             if reason:
                 message = self.undefined(reason, advice).message
-                return UNDEFINED._replace(
-                    reason=reason, message=message, maximum=largest
-                )
+                return UNDEFINED._replace(reason=reason, message=message, maximum=limit)
         statistic, unit = self.rescale(observed.statistic), 1.0
-        if largest == math.inf:
+        if limit == math.inf:
             statistic, unit = move_to_unit(statistic)
         comparisons = self.bound_noise(observed._replace(statistic=statistic), method)
         place = partial(self.pair_and_place, statistic)
-        comparisons = comparisons._replace(maximum=largest, locate=place)
+        comparisons = comparisons._replace(maximum=limit, locate=place)
         return comparisons if unit == 1 else comparisons.scale_to_unit(unit)
 
 
@@ -443,7 +442,7 @@ class MetricOfPairs(Metric):
         return self.largest_pair(statistic).value
 
     def value_and_small_groups(self, statistic: Any) -> tuple[Any, str]:
-        """Find the value, and name its two groups, if they have few rows."""
+        """Find the value, and name those of its two groups that have few rows."""
         located = self.largest_pair(statistic)
         sizes, which = self.rows_compared(statistic, located)
         # Whoever sets a minimum size has said how many rows are enough.

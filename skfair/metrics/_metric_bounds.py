@@ -72,11 +72,11 @@ def metric_bounds(
     MetricBounds
         Contains what the metric returns for the rows, up to rounding (1e-12). The lower
         bound of MCDP(0) is the gap at some score. With whole weights the bounds of
-        MCDP(0) have no rounding, and equal bounds are the very number that `mcdp`
-        returns. Bounds of ABCC and of the difference of means differ by at most ``2 /
-        n_bins``, bounds of `calibration_gap` at most that plus the shares of two groups
-        in one bin. Both bounds of `madd` are equal. nan with a warning where a group is
-        absent or too small.
+        MCDP(0) have no rounding, and equal bounds are exactly what `mcdp` returns.
+        Bounds of ABCC and of the difference of means differ by at most ``2 / n_bins``,
+        bounds of `calibration_gap` at most that plus the shares of two groups in one
+        bin. Both bounds of `madd` are equal. nan with a warning where a group is absent
+        or too small.
 
     Raises
     ------

@@ -75,7 +75,7 @@ _by_loss = attrgetter("loss")
 
 
 class Carried(NamedTuple):
-    """A channel between true and predicted classes, and what it carries."""
+    """A channel from true to predicted classes, and the mass that it carries."""
 
     #: Share of the population that is not carried.
     loss: float
@@ -145,7 +145,7 @@ class ChannelSearch:
         return self._add_loss(np.tile(mean, (self.true.shape[1], 1)), carried)
 
     def _add_loss(self, channel: Floats, carried: Floats) -> Carried:
-        """Return a channel and its mass, with the share that is not carried."""
+        """Return a channel with the mass it carries, and the share not carried."""
         loss = float(self.weights @ (self.true - carried).sum(axis=1))
         return Carried(max(loss, 0.0), channel, carried)
 
@@ -201,7 +201,7 @@ class ChannelSearch:
         return self._add_loss(channel, carried)
 
     def _fit_published(self, emphasis: Floats) -> Floats | None:
-        """Find the channel whose predictions differ least from the published ones."""
+        """Find the channel with predictions closest to the published frequencies."""
         # Unknowns: the channel, and the absolute misfit of each group and prediction.
         n_classes = self.true.shape[1]
         predicts = kron(csc_array(self.true), csc_array(np.eye(n_classes)))
@@ -219,7 +219,7 @@ class ChannelSearch:
         return None if solved is None else _make_channel(solved.x[: n_classes**2])
 
     def _linearised_step(self, current: Carried, radius: float) -> Floats | None:
-        """Return the channel that carries the most to first order, within a radius."""
+        """Return the channel within a radius that carries most, to first order."""
         # Unknowns: the change of the channel, and the mass of each group and class.
         n_groups, n_classes = self.true.shape
         channel = current.channel.ravel()
@@ -243,7 +243,7 @@ class ChannelSearch:
 
 
 def _set_emphases(weights: Floats, size: int, n_starts: int) -> list[Floats]:
-    """Return group weights: the given ones, and with emphasis on sets of groups."""
+    """Return weights of groups: as given, and with more weight on each of some sets."""
     size = min(size, len(weights))
     step = -(-comb(len(weights), size) // (_N_FITS * n_starts))
     emphases = [weights]
@@ -325,7 +325,7 @@ class MergedSearch:
         self.upper = float(self._join(self._losses(at, at))[0])
 
     def _losses(self, lows: Floats, highs: Floats) -> list[Floats]:
-        """Bound what each group loses from below, for each set."""
+        """Return lower bounds of the mass that each group loses, for each set."""
         low = [lows[:, i] for i in range(len(self.sets))]
         high = [highs[:, i] for i in range(len(self.sets))]
         share = list(self.shares)
@@ -404,11 +404,11 @@ class MergedSearch:
 def merged_lower_bound(
     data: ChannelSearch, best_carried: Carried, tol: float, clock: Clock
 ) -> tuple[float, Floats]:
-    """Return the largest lower bound over merges into 2 or 3 classes.
+    """Return the largest lower bound over merges of classes into 2 or 3 sets.
 
     The search ends when the bound is within `tol` of the loss of `best_carried`. Return
-    also the best known channel for the two sets with the largest bound. For two classes
-    this channel is optimal when the search is complete.
+    also the best known channel between the two sets of the merge that gives the largest
+    bound. For two classes this channel is optimal if the search was completed.
     """
     goal, channel, _ = best_carried
     if clock.is_over():

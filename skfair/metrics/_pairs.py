@@ -30,11 +30,11 @@ class Located(NamedTuple):
     """Value of a metric, the groups between which it lies, and where.
 
     `pair` holds the positions of both groups; the second is None for everyone.
-    `figures` are what is compared of them: rates, means, or, at a score, CDFs or sums
-    of outcomes minus scores. Gaps of distributions have a `score` at which the gap has
-    the value, and a `window` in which it is nowhere smaller. Error rates have a `cell`,
-    positions of the true and the predicted class, and `sizes`, the weight of that true
-    class in both groups.
+    `figures` are the numbers of both groups that are compared: rates, means, or, at a
+    score, CDFs or sums of outcomes minus scores. Gaps of distributions have a `score`
+    at which the gap has the value, and a `window` in which the gap is nowhere smaller.
+    Error rates have a `cell`, the positions of the true and the predicted class, and
+    `sizes`, the weight of that true class in both groups.
     """
 
     value: float
@@ -47,7 +47,7 @@ class Located(NamedTuple):
 
 
 def locate_largest(by_group: Floats, overall: float, multigroup: Multigroup) -> Located:
-    """Locate the largest difference between numbers of groups, or from everyone's."""
+    """Locate the largest difference of two groups, or of a group and everyone."""
     if multigroup == "pairwise":
         high, low = np.fmax.reduce(by_group), np.fmin.reduce(by_group)
         pair = int((by_group == high).argmax()), int((by_group == low).argmax())
@@ -83,7 +83,7 @@ class PairGaps(NamedTuple):
 
     @property
     def scaled(self) -> Floats:
-        """Gaps in units of what their noise grows with: the sizes of the groups."""
+        """Gaps divided by the noise that the sizes of their groups suggest."""
         inverse = quotients(1.0, self.sizes, np.nan)
         ours = inverse[:, self.first]
         if self.second is None:
@@ -104,7 +104,10 @@ def _every_two(n_groups: int) -> tuple[Integers, Integers]:
 def compared_groups(
     n_groups: int, multigroup: Multigroup
 ) -> tuple[Integers, Integers | None]:
-    """Return positions of the groups in each comparison."""
+    """Return the positions of the first groups of all comparisons, and of the second.
+
+    The second are None where each group is compared with everyone.
+    """
     if multigroup == "pooled":
         return np.arange(n_groups), None
     if n_groups > MAX_PAIRWISE:
@@ -124,16 +127,21 @@ def compared_pairs(n_groups: int, multigroup: Multigroup) -> list[Pair]:
     return [*zip(first.tolist(), others, strict=True)]
 
 
-#: Numbers that a metric compares in each of its cells: of groups, shape (n_cells,
-#: n_groups), nan where they are not compared; of everyone, shape (n_cells,); how many
-#: rows each group has, shaped as the first; and names of the cells.
-Numbers: TypeAlias = tuple[
-    Floats, Floats, NDArray[Any], tuple[Mapping[str, Hashable], ...]
-]
+class NumbersByCell(NamedTuple):
+    """Numbers that a metric compares in each of its cells."""
+
+    #: Numbers of groups, of shape (n_cells, n_groups); nan where they are not compared.
+    by_group: Floats
+    #: Number of everyone in each cell.
+    overall: Floats
+    #: Rows of each group in each cell, of shape (n_cells, n_groups).
+    sizes: NDArray[Any]
+    #: Names of the parts of each cell.
+    cells: tuple[Mapping[str, Hashable], ...]
 
 
 def pairs_of_numbers(
-    numbers_of: Callable[[Any], Numbers],
+    numbers_of: Callable[[Any], NumbersByCell],
     statistic: Any,
     *,
     multigroup: Multigroup = "pairwise",
@@ -147,24 +155,27 @@ def pairs_of_numbers(
     return PairGaps(first, second, values, sizes, cells)
 
 
-def locate_in_cells(numbers: Numbers, multigroup: Multigroup) -> tuple[int, Located]:
-    """Locate the largest difference of numbers of groups, and its cell."""
-    by_group, overall, *_ = numbers
+def locate_in_cells(
+    numbers: NumbersByCell, multigroup: Multigroup
+) -> tuple[int, Located]:
+    """Locate the largest difference between groups in any cell, and name its cell."""
     located = [
         locate_largest(*in_cell, multigroup)
-        for in_cell in zip(by_group, overall.tolist(), strict=True)
+        for in_cell in zip(numbers.by_group, numbers.overall.tolist(), strict=True)
     ]
     gaps = np.array([each.value for each in located])
     cell = int(np.where(np.isnan(gaps), -1, gaps).argmax())
     return cell, located[cell]
 
 
-def mean_outcomes(rows: Rows) -> Numbers:
+def mean_outcomes(rows: Rows) -> NumbersByCell:
     """Return the mean outcomes of groups with enough rows."""
     enough = rows.counts >= max(rows.min_group_size, 1)
     means = np.where(enough, rows.means, np.nan)
     overall = quotients(rows.sums.sum(), rows.totals.sum(), np.nan)
-    return means[np.newaxis], overall.reshape(1), rows.counts[np.newaxis], ({},)
+    return NumbersByCell(
+        means[np.newaxis], overall.reshape(1), rows.counts[np.newaxis], cells=({},)
+    )
 
 
 def locate_outcomes(statistic: Rows, *, multigroup: Multigroup = "pairwise") -> Located:
@@ -180,9 +191,9 @@ MeasureAt: TypeAlias = Callable[[Floats], Callable[[Floats], Floats]]
 def measure_apart(
     curves: Floats, multigroup: Multigroup, measure: Callable[[Floats], Floats]
 ) -> Floats:
-    """Measure the gaps of the curves of all pairs.
+    """Measure the gaps between the curves of all pairs.
 
-    With everyone, whose curve comes last, the others are compared.
+    If groups are compared with everyone, the overall curve comes last.
     """
     if multigroup == "pooled":
         return measure(np.abs(curves[:-1] - curves[-1]))
@@ -210,7 +221,7 @@ _CDF_ROUNDING = 1e-12
 def find_largest(
     ceilings: Floats, value_of: Callable[[int], float]
 ) -> tuple[float, int]:
-    """Find the largest value, none of which exceeds its ceiling, and its position."""
+    """Find the largest value and its position; no value exceeds its ceiling."""
     value, position = -math.inf, 0
     for i in np.argsort(-ceilings, kind="stable").tolist():
         if ceilings[i] <= value:
@@ -222,7 +233,7 @@ def find_largest(
 
 
 class MeasuredGaps(NamedTuple):
-    """Measures of the gaps of pairs, each found where it is asked for, and ceilings."""
+    """Measures of the gaps of pairs, computed when asked for, and their ceilings."""
 
     pairs: list[Pair]
     #: Numbers that the measures do not exceed; infinite where none is known.
@@ -231,7 +242,7 @@ class MeasuredGaps(NamedTuple):
     value_of: Callable[[int], float]
 
     @property
-    def largest(self) -> tuple[float, int]:
+    def largest_with_position(self) -> tuple[float, int]:
         """Largest measure, and the position of its pair."""
         return find_largest(self.ceilings, self.value_of)
 
@@ -267,7 +278,7 @@ def largest_gap(
     if statistic.n_groups == 2 and multigroup == "pairwise":
         return Located(measure(gap_between(statistic, 0, 1)), (0, 1))
     gaps = measure_gaps(statistic, multigroup, measure, measure_at)
-    value, position = gaps.largest
+    value, position = gaps.largest_with_position
     return Located(value, gaps.pairs[position])
 
 
@@ -277,9 +288,10 @@ def gap_ceilings(
     second: Integers | None,
     measure_at: MeasureAt,
 ) -> Floats:
-    """Return numbers that the measures of the gaps of pairs do not exceed.
+    """Return, for each pair, a number that the measure of its gap does not exceed.
 
-    From a selected score to the next one a CDF lies between its values at both.
+    CDFs are computed at selected scores. Between two of these a CDF lies between its
+    values at both.
     """
     # More rows have gaps that differ less, which more scores tell apart.
     n_scores = math.isqrt(len(statistic.scores))
@@ -310,9 +322,9 @@ def pairs_of_gaps(
     measure: Measure,
     measure_at: MeasureAt | None = None,
 ) -> PairGaps:
-    """Return the measures of the gaps of all pairs, nan of groups with too few rows.
+    """Return the measure of the gap of each pair, nan where a group has too few rows.
 
-    With `measure_at` CDFs are compared at some scores where these are many.
+    With `measure_at`, and many scores, CDFs are compared at some of the scores.
     """
     n_groups, sizes = statistic.n_groups, statistic.counts
     first, second = compared_groups(n_groups, multigroup)
@@ -340,10 +352,11 @@ def pairs_of_gaps(
 def selected_cdfs(
     statistic: Distributions, multigroup: Multigroup, n_scores: int
 ) -> tuple[Floats, Floats, bool]:
-    """Return CDFs of groups, everyone's last, at some scores, and whether not at all.
+    """Return scores, the CDFs of groups there, and whether scores are left out.
 
-    At least `n_scores` distinct scores are selected, less than twice as many; which
-    ones does not depend on the groups of the rows.
+    With pooled comparisons the overall CDF comes last. At least `n_scores` distinct
+    scores are selected, fewer than twice as many. The selection does not depend on the
+    groups of the rows.
     """
     scores, codes, n_groups = statistic.scores, statistic.codes, statistic.n_groups
     new = np.append(scores[1:] != scores[:-1], True)
@@ -371,9 +384,9 @@ def curve_blocks(
     n_curves: int,
     size: int = 2**18,
 ) -> Iterator[tuple[Floats, Floats]]:
-    """Yield distinct scores, and the sums of the steps of each curve up to these.
+    """Yield blocks of distinct scores, with each curve's sum of steps up to each score.
 
-    Arrays of sums have shape (n_curves, n_scores) and about `size` numbers.
+    Arrays of sums have the shape (n_curves, n_scores) and about `size` numbers.
     """
     new = np.append(scores[1:] != scores[:-1], True)
     reached, width = np.zeros(n_curves), max(1, size // n_curves)

@@ -56,7 +56,7 @@ def evaluate_classes(
     evaluate: Callable[[Item], Result],
     join_results: Join[Result],
 ) -> Result:
-    """Evaluate what belongs to each class, and join the results, if all are defined."""
+    """Evaluate each class, and join the results; undefined if any class is."""
     results = []
     for item in classes:
         result = evaluate(item)
@@ -91,7 +91,7 @@ class Parts(NamedTuple):
     def evaluate_strata(
         self, evaluate_part: Callable[[Rows], Result], join_results: Join[Result]
     ) -> list[Result]:
-        """Return the result of each stratum, with what is left out of it."""
+        """Return the result of each stratum, with the reason for what it leaves out."""
         results = []
         for stratum in self.strata or ():
             result = evaluate_classes(self.take(stratum), evaluate_part, join_results)
@@ -100,7 +100,7 @@ class Parts(NamedTuple):
         return results
 
     def take(self, stratum: Stratum) -> list[Rows]:
-        """Take the rows of a stratum of each class; none without groups to compare."""
+        """Take a stratum's rows of each class; none if no groups can be compared."""
         if stratum.groups is None:
             return []
         return [

@@ -33,7 +33,7 @@ from skfair.metrics._resampling import (
     unit_of,
     value_of,
 )
-from skfair.metrics._sample import Part, Sample
+from skfair.metrics._sample import Sample, SamplePart
 
 #: Up to this many gaps each is standardised by its own moments.
 _MAX_GAPS = 1000
@@ -298,8 +298,8 @@ def permute(
 ) -> PermutationTestResult:
     """Test a metric whose value is given; `options` go to `read_each`."""
     unit = unit_of(sample.metric, sample.rows)
-    sample, parts = permuted_sample(sample, within)
-    draws = ([sample.permuted(generator, parts)] for _ in range(n_permutations))
+    sample, blocks = permuted_sample(sample, within)
+    draws = ([sample.permuted(generator, blocks)] for _ in range(n_permutations))
     (result,) = permutation_tests(
         [sample],
         draws,
@@ -324,8 +324,9 @@ def permutation_tests(
 ) -> list[PermutationTestResult]:
     """Test several metrics, whose values are given, on the same permutations.
 
-    Metrics that are undefined are evaluated on no permutation. `units` are the sizes of
-    numbers by which values round, `options` go to `read_each`.
+    Metrics whose value is undefined are not evaluated on permutations. `units` are the
+    magnitudes of the numbers of each metric, from which rounding errors follow.
+    `options` go to `read_each`.
     """
     undefined = summarise_values(math.nan, np.full(n_permutations, np.nan))
     results = [undefined] * len(samples)
@@ -354,23 +355,23 @@ def orders_by_pairs(sample: Sample) -> bool:
 
 
 class GapReader:
-    """Reads the gaps of all pairs off permutations, which are ordered by them."""
+    """Computes the gaps by which permutations are ordered, for all pairs of groups."""
 
     def __init__(self, sample: Sample, unit: float) -> None:
         self.metric: Any = sample.metric
         self.unit = unit
         leaves_out = self.metric.leaves_groups_out
-        self.largest = np.fmax.reduce if leaves_out else np.maximum.reduce
+        self.reduce_largest = np.fmax.reduce if leaves_out else np.maximum.reduce
         sizes = [part.values.size for part in self._gaps(sample)]
         #: Whether gaps are standardised by the sizes of the groups, not each by itself.
         self.by_size = sum(sizes) > _MAX_GAPS
 
     def _gaps(self, sample: Sample) -> list[PairGaps]:
-        """Return the gaps of each table, in every comparison of groups."""
+        """Return the gaps of all pairs of groups, for each stratum and class."""
         return [*map(self._gaps_of, sample.statistics)]
 
     def _gaps_of(self, statistic: Any) -> PairGaps:
-        """Return the gaps of one table, in every comparison of groups."""
+        """Return the gaps of all pairs of groups in one stratum and class."""
         gaps: PairGaps
         pairwise = self.metric.multigroup == "pairwise"
         if not pairwise or statistic.n_groups <= MAX_PAIRWISE:
@@ -378,7 +379,7 @@ class GapReader:
             return gaps
         gaps = replace(self.metric, multigroup="pooled").gaps(statistic)
         value = math.nan
-        if not np.isnan(self.largest(gaps.values.ravel())):
+        if not np.isnan(self.reduce_largest(gaps.values.ravel())):
             value = self.metric.value(statistic)
         return gaps._replace(metric=value)
 
@@ -388,14 +389,14 @@ class GapReader:
         for gaps in self._gaps(sample):
             value = gaps.metric
             if value is None:
-                value = self.largest(gaps.values.ravel())
+                value = self.reduce_largest(gaps.values.ravel())
             raw = self._select_gaps(gaps)
             largest.append(value)
             numbers.append(np.full(len(raw), np.nan) if np.isnan(value) else raw)
         return np.concatenate([[np.fmax.reduce(largest)], *numbers])
 
     def _select_gaps(self, gaps: PairGaps) -> Floats:
-        """Return all gaps, or the largest gap of each cell in units of sizes."""
+        """Return all gaps; or, of each cell, the largest gap, scaled by group sizes."""
         if self.by_size:
             return np.asarray(np.fmax.reduce(gaps.scaled, axis=1))
         return gaps.values.ravel()
@@ -409,7 +410,7 @@ class GapReader:
         """
         null = drawn[:, 0]
         numbers = np.vstack([self(sample), drawn[~np.isnan(null)]])[:, 1:]
-        order = Order.from_numbers(numbers, self.unit)
+        order = PermutationOrder.from_numbers(numbers, self.unit)
         return PermutationTestResult(
             value=observed,
             pvalue=order.pvalue,
@@ -420,7 +421,7 @@ class GapReader:
             pairs=self._table(sample, order),
         )
 
-    def _table(self, sample: Sample, order: Order) -> pd.DataFrame:
+    def _table(self, sample: Sample, order: PermutationOrder) -> pd.DataFrame:
         """Return the table of pairs, the largest standardised gap first."""
         tables, start = [], 0
         for part, gaps in enumerate(self._gaps(sample)):
@@ -447,8 +448,8 @@ class GapReader:
         return table.drop(columns=_ORDER).head(_MAX_GAPS).reset_index(drop=True)
 
 
-def _names_of_pairs(part: Part, gaps: PairGaps) -> dict[str, pd.Series]:
-    """Return labels of both groups, stratum and class of each pair."""
+def _names_of_pairs(part: SamplePart, gaps: PairGaps) -> dict[str, pd.Series]:
+    """Return the labels of both groups of each pair, with its stratum and class."""
     labels = part.rows.labels
     none: list[Any] = [None] * len(gaps.first)
     others = none if gaps.second is None else [labels[i] for i in gaps.second]
@@ -466,25 +467,26 @@ def _places(gaps: PairGaps) -> Floats:
     return np.array([gaps.place(*pair) for pair in pairs])
 
 
-class Order(NamedTuple):
-    """Orders the given arrangement and permutations by their largest standardised gap.
+class PermutationOrder(NamedTuple):
+    """Compares the observed groups with permutations by the largest standardised gap.
 
-    Each gap is centred and divided by its mean and standard deviation over all
-    arrangements. Where the largest gaps are equal the sum of all gaps decides.
+    Each gap is centred and divided by its mean and standard deviation over the
+    observed groups and all permutations. Where the largest gaps are equal, the sum of
+    all gaps decides.
     """
 
     means: Floats
     deviations: Floats
     #: Mean of each gap over permutations.
     by_chance: Floats
-    #: Largest standardised gap of each arrangement, the given one first.
+    #: Largest standardised gap of the observed groups, then of each permutation.
     largest: Floats
     rounding: float
     pvalue: float
 
     @classmethod
-    def from_numbers(cls, numbers: Floats, unit: float) -> Order:
-        """Order arrangements by their gaps, in rows; gaps may be undefined."""
+    def from_numbers(cls, numbers: Floats, unit: float) -> PermutationOrder:
+        """Order rows of gaps, first those observed; gaps may be undefined."""
         means, deviations = _moments(numbers)
         deviations[deviations <= _NO_DEVIATION * unit] = math.inf
         smallest = deviations.min(initial=math.inf)
@@ -495,18 +497,23 @@ class Order(NamedTuple):
         tied = np.abs(largest - largest[0]) <= rounding
         lowest = sums[0] - rounding * numbers.shape[1]
         above = np.where(tied, sums >= lowest, largest > largest[0])
-        by_chance = _moments(numbers[1:])[0]
-        moments = means, deviations, by_chance
-        return cls(*moments, largest, rounding, float(above.mean()))
+        return cls(
+            means=means,
+            deviations=deviations,
+            by_chance=_moments(numbers[1:])[0],
+            largest=largest,
+            rounding=rounding,
+            pvalue=float(above.mean()),
+        )
 
     def standardise(self, gaps: Floats, here: slice) -> Floats:
         """Standardise gaps by the moments of their columns."""
         return np.asarray((gaps - self.means[here]) / self.deviations[here])
 
     def adjusted(self, standardised: Floats) -> Floats:
-        """Return p-values adjusted for all gaps, by the largest of each draw.
+        """Return p-values adjusted for all gaps, by the largest gap of each draw.
 
-        The largest gap has the p-value of the test.
+        The largest observed gap has the p-value of the test.
         """
         ordered = np.sort(self.largest)
         below = np.searchsorted(ordered, standardised - self.rounding)
@@ -531,28 +538,28 @@ def _mean_of_defined(null: Floats) -> float:
 
 
 def permuted_sample(sample: Sample, within: Any) -> tuple[Sample, list[Integers]]:
-    """Return a sample, and the positions of its rows that are permuted together.
+    """Return the sample to permute, and its exchangeable blocks of positions.
 
-    Where people who are alike make few cells, as decisions do, the sample is one of
-    cells: numbers of people are drawn faster than people.
+    Where people who are alike make few cells, as decisions do, the sample holds cells
+    in place of people: numbers of people are drawn faster than people.
     """
     rows = sample.rows
-    parts = parts_to_permute(within, sample.metric, rows)
+    blocks = exchangeable_blocks(within, sample.metric, rows)
     strata = rows.people.strata
     if strata is not None:
         codes = strata.codes
-        if any(np.ptp(codes[part]) for part in parts if len(part)):
+        if any(np.ptp(codes[block]) for block in blocks if len(block)):
             sample = replace(sample, resplits_strata=True)
     if rows.n is not None:
-        return sample.dealt(parts)
+        return sample.dealt(blocks)
     single = rows.cluster is None and len(sample.parts) == 1
     if single and orders_by_pairs(sample):
-        return sample.count_in_cells(parts)
-    return sample, parts
+        return sample.count_in_cells(blocks)
+    return sample, blocks
 
 
-def parts_to_permute(within: Any, metric: Metric, rows: Rows) -> list[Integers]:
-    """Return positions of the people among whom groups are permuted."""
+def exchangeable_blocks(within: Any, metric: Metric, rows: Rows) -> list[Integers]:
+    """Return the positions of the people of each block in which groups are permuted."""
     people, strata = rows.people, []
     positions = people.counted_positions()
     if isinstance(within, str) and within == "auto":
@@ -573,7 +580,7 @@ def parts_to_permute(within: Any, metric: Metric, rows: Rows) -> list[Integers]:
     if not strata:
         return [positions]
     codes, _ = intersect(strata)
-    return [positions[part] for part in rows_by_code(codes) if len(part)]
+    return [positions[block] for block in rows_by_code(codes) if len(block)]
 
 
 def warn_of_errors(name: str) -> None:
@@ -616,7 +623,7 @@ def check_strata(within: Any, n_samples: int) -> NDArray[Any]:
 
 
 def _warn_if_constant(observed: float, null: Floats, rounding: float) -> None:
-    """Warn where no choice of groups changes the value, other than no disparity."""
+    """Warn if all permutations have the observed value, unless this value is 0."""
     if abs(observed) > rounding and np.abs(null - observed).max() <= rounding:
         warn_user(
             f"The metric is {observed:.6g} for all {len(null)} permutations, as it is "
@@ -631,7 +638,7 @@ def _warn_if_constant(observed: float, null: Floats, rounding: float) -> None:
 def summarise_values(
     observed: float, null: Floats, unit: float = 1.0
 ) -> PermutationTestResult:
-    """Summarise the values of a metric that compares no pairs."""
+    """Test a metric by its values, where gaps of pairs do not order permutations."""
     return PermutationTestResult(
         value=observed,
         pvalue=exact_pvalue(observed, null, unit),
@@ -647,12 +654,13 @@ _N_PERMUTATIONS = 40
 _MAX_PAIRS = 45
 
 
-def subtract_noise(sample: Sample, parts: list[Integers]) -> float:
+def subtract_noise(sample: Sample, blocks: list[Integers]) -> float:
     """Subtract the noise from a defined metric, in squares, for each pair of groups.
 
     The noise of a pair is the mean square of its gap over permutations of all groups.
-    The largest of several pairs has more noise: by the factor that the largest ratio of
-    a square to the noise of its pair has on average over permutations.
+    The largest gap of several pairs has more noise than a single pair. The ratio of the
+    squared gap of a pair to its noise is computed in each permutation: the noise is
+    multiplied by the largest ratio, on average over permutations.
     """
     pairs: list[tuple[int, int]] = []
     if sample.metric.largest_of_pairs:
@@ -661,7 +669,7 @@ def subtract_noise(sample: Sample, parts: list[Integers]) -> float:
     if len(pairs) > _MAX_PAIRS or len(pairs) < 2:
         pairs = []
     generator = check_seed(0)
-    drawn = [sample.permuted(generator, parts) for _ in range(_N_PERMUTATIONS)]
+    drawn = [sample.permuted(generator, blocks) for _ in range(_N_PERMUTATIONS)]
     null = np.array([_values(permuted, pairs) for permuted in drawn]) ** 2
     null = null[~np.isnan(null).any(axis=1)]
     if not len(null):

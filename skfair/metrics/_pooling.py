@@ -111,7 +111,7 @@ class _Effects(NamedTuple):
 def _predict(
     responses: Floats, noise: Floats, effects: _Effects
 ) -> tuple[Floats, Floats]:
-    """Predict the mean of each response, whose noise is known, and its variance."""
+    """Predict the mean of each response, with its variance; the noise is known."""
     n_kinds = int(effects.kinds.max(initial=-1)) + 1
     ends = np.log(_DEVIATIONS)
     fitted = minimize(

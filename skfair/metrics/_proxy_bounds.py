@@ -88,11 +88,12 @@ def margins(
     confidence_level: float,
     generator: np.random.RandomState,
 ) -> Floats:
-    """Return by how much noise may make the bounds too narrow, by odds ratio.
+    """Return by how much noise may make the bounds too narrow, for each odds ratio.
 
-    If a group has few rows, the noise is as wide as Student's t. With few kinds of
-    rows, such as labels, the noise is at least as large as if rows were drawn from the
-    whole population, since a cell without rows of some kind seems to have no noise.
+    With few rows in a group, the noise is as wide as Student's t. With few kinds of
+    rows, such as pairs of labels, the noise is at least as large as if the rows of each
+    cell were drawn from the whole population: otherwise cells without rows of some kind
+    would seem to have no noise.
     """
     step = max(1, _MAX_NUMBERS // cells.parts[0].size)
     bits = np.random.SFC64(generator.randint(2**31 - 1))
@@ -120,7 +121,7 @@ def margins(
 
 
 def _smallest_freedom(cells: DenseCells) -> float:
-    """Return the smallest of the groups' degrees of freedom by Welch, less one."""
+    """Return the smallest of the groups' degrees of freedom by Welch, minus one."""
     masses, squares = (each.sum(axis=-1) for each in (cells.masses, cells.squares))
     counts = quotients(masses**2, squares)
     freedom = []
@@ -133,7 +134,7 @@ def _smallest_freedom(cells: DenseCells) -> float:
 
 
 def _mixture_squares(cells: DenseCells) -> Floats:
-    """Return squared weights by kind, with the overall shares of kinds everywhere."""
+    """Return squared weights by kind, as if all cells had the overall shares."""
     squares = np.zeros_like(cells.squares)
     overall = cells.masses.sum(axis=(0, 1))
     for part in np.unique(cells.compared_within):
@@ -161,7 +162,7 @@ def _largest_error(
 
 
 def _add_bridges(errors: Floats, generator: Any) -> Floats:
-    """Draw the largest error between thresholds, as of a Brownian bridge."""
+    """Draw the largest error between thresholds, as on a Brownian bridge."""
     steps = np.diff(errors, axis=-1, append=0)
     variance = np.mean(steps**2, axis=0)
     logs = generator.standard_exponential(steps.shape, dtype=steps.dtype)
@@ -171,7 +172,7 @@ def _add_bridges(errors: Floats, generator: Any) -> Floats:
 def _draw_noise(
     rows: ProxyRows, cells: DenseCells, squares: Floats, n_draws: int, generator: Any
 ) -> Noise:
-    """Draw the noise of independent rows, and of the probabilities of cells."""
+    """Draw the noise of the masses of independent rows, and of probabilities."""
     normal = generator.standard_normal((n_draws, *cells.masses.shape), dtype=_SHORT)
     normal *= np.sqrt(squares).astype(_SHORT)
     probabilities = None
@@ -186,10 +187,10 @@ def _draw_noise(
 def _rate_noise(
     rows: ProxyRows, cells: DenseCells, noise: Noise, odds_ratio: float
 ) -> Rates:
-    """Draw the noise of the bounds of rates, and of the overall rates.
+    """Draw the noise of the bounds of each group's rate, and of the overall rate.
 
-    Lower bounds get the smallest possible noise, and upper bounds the largest. The
-    shape is (n_groups, n_draws, n_points).
+    A lower bound gets the noise of the smallest possible mass, and an upper bound the
+    noise of the largest. The shape is (n_groups, n_draws, n_points).
     """
     lows: list[Floats] = []
     highs: list[Floats] = []
@@ -219,7 +220,7 @@ def _rate_noise(
 def _mass_noise(
     rows: ProxyRows, cells: DenseCells, noise: Noise, group: int, odds_ratio: float
 ) -> tuple[list[Floats], list[Floats]]:
-    """Return the noise of the smallest and largest mass of a group."""
+    """Return the noise of the smallest and largest possible mass of a group."""
 
     def end_noises(part: int) -> list[Floats]:
         return [
@@ -255,11 +256,12 @@ def _end_noise(
     odds_ratio: float,
     end: int,
 ) -> Floats:
-    """Return the noise of the smallest (-1) or largest (1) mass of a group.
+    """Return the noise of the smallest (-1) or largest (1) possible mass of a group.
 
-    In a cell with a known share, the largest mass is the smaller of two linear
-    functions, and the smallest mass is the larger of two. If both functions are nearly
-    equal, either may decide, so that the worse noise counts.
+    In a cell in which the group has a known share, the largest mass is the smaller of
+    two linear functions of masses, and the smallest mass is the larger of two. If both
+    functions are nearly equal, noise may decide which of them counts: then the worse of
+    their noises is taken.
     """
     known_noise = cells.known_part(noise.parts[part], group)
     q = cells.probabilities[:, [group]]
@@ -337,7 +339,7 @@ def _separation(
 ) -> Floats:
     """Return the smallest odds ratio between known shares and probabilities.
 
-    The ratio is 1 where the interval of the share contains the probability; all
+    The ratio is 1 where the interval of the share contains the probability. All
     intervals hold at once with probability 0.95.
     """
     shape = rows.n_cells, n_parts, len(rows.labels)
@@ -803,7 +805,10 @@ def _bounds(
 def _read(
     metric: Callable[..., float], y_true: Any, y_score: Any, **arguments: Any
 ) -> tuple[ProxyRows, ScoreCells | DenseCells, Kind, list[Pair]]:
-    """Read rows or a statistic by cell; return also the gaps that are compared."""
+    """Read the arguments; return rows by cell, the cells, the kind, and the pairs.
+
+    The kind is that of the metric; the pairs are the groups to compare.
+    """
     checked = as_metric(metric)
     if type(checked) not in _KNOWN:
         names = ", ".join(kind.name for kind in _KNOWN)
@@ -862,7 +867,7 @@ def _read_scores(
 def _find_table(
     y_true: Any, y_score: Any, arguments: dict[str, Any]
 ) -> tuple[Rows | None, dict[str, Any]]:
-    """Return the table that replaces rows, if any, and the other arguments."""
+    """Return the table given in place of rows, if any, and the remaining arguments."""
     by_row = ("cells", "sensitive_features", "sample_weight")
     columns = {name: arguments[name] for name in by_row}
     table = rows_of_table(y_score, y_true=y_true, **columns)
@@ -875,7 +880,7 @@ def _find_table(
 def _label_pairs_by_cell(
     y_true: Any, y_pred: Any, arguments: dict[str, Any]
 ) -> tuple[ProxyRows, int]:
-    """Read rows by cell, with the code of their true and predicted label."""
+    """Read rows by cell, each with the code of its pair of true and predicted label."""
     table, arguments = _find_table(y_true, y_pred, arguments)
     if table is not None:
         kinds, classes = encode_label_pairs(table.y_true, table.y_pred)
@@ -888,9 +893,9 @@ def _label_pairs_by_cell(
 def _split_labels(
     n_classes: int, true: Integers, masses: Floats
 ) -> tuple[Floats, Floats]:
-    """Return masses by true and predicted class, and the rest of each true class.
+    """Return the mass of each pair of labels, and the rest of its true class's mass.
 
-    Of two predicted classes only the second is kept, since the rest is the first.
+    Of two predicted classes only the second is kept: the rest is the mass of the first.
     """
     pairs = masses.reshape(*masses.shape[:-1], n_classes, n_classes)
     class_masses = pairs[..., true, :]
@@ -931,9 +936,10 @@ def _warn_if_refuted(rows: ProxyRows) -> float:
 
 
 def _masses_at_quantiles(cells: ScoreCells | DenseCells) -> DenseCells:
-    """Return masses of cells between quantiles of the scores, or between all scores.
+    """Return the masses of cells between thresholds: all scores, or quantiles if many.
 
-    All scores of an entry lie on the same side of each threshold.
+    Only thresholds that no entry straddles are taken, since an entry may be known by
+    its bin only.
     """
     if isinstance(cells, DenseCells):
         return cells

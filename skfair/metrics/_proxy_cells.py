@@ -48,9 +48,10 @@ Missing = Literal["proxy", "bounds"]
 class ProxyRows:
     """Rows or entries of a statistic by cell, and the groups' probabilities by cell.
 
-    The value of an entry lies between `lows` and `highs`. Its group is in `groups`, and
-    is -1 if unknown. If `fixed`, `probabilities` are the groups' shares among the rows
-    of a cell without a known group; otherwise only odds are compared with them.
+    The value of an entry lies between `lows` and `highs`. `groups` holds the group of
+    each entry, -1 if unknown. If `fixed`, `probabilities` are the shares of the groups
+    among the rows of a cell whose group is unknown. Otherwise only the odds of each
+    group at a score are compared with the odds of `probabilities`.
     """
 
     cells: Codes
@@ -375,7 +376,7 @@ class Rates(NamedTuple):
 def measure(
     kind: Kind, rates: Rates, pairs: Sequence[Pair], widths: Floats | None
 ) -> tuple[float, float]:
-    """Bound the largest measure of a gap between groups."""
+    """Bound the largest measure of the gaps of all pairs."""
     bounds = [_measure_gap(kind, *rates.gap(pair), widths) for pair in pairs]
     lower, upper = np.max(bounds, axis=0)
     return float(lower), float(upper)
@@ -395,7 +396,7 @@ def _measure_gap(
 
 
 def odds_limits(probabilities: Floats, odds_ratio: float) -> tuple[Floats, Floats]:
-    """Return the smallest and largest probability with odds within a factor."""
+    """Return the smallest and largest probability whose odds are within a factor."""
     q = probabilities
     with np.errstate(divide="ignore", invalid="ignore"):
         low = np.where(q < 1, q / (q + odds_ratio * (1 - q)), 1.0)
@@ -459,8 +460,8 @@ class _Steps:
     def largest(self, q: Floats, low: Floats, high: Floats) -> Floats:
         """Return the largest mass of a group that can lie below each threshold.
 
-        `q` is the group's share in each cell. Each cell is filled from below at the
-        share `high` until the rest has the share `low`.
+        `q` is the group's share in each cell. Rows of low values belong to the group
+        with the share `high`, as many as leave the share `low` for the other rows.
         """
         return self._fill(q - low, high, low)
 
@@ -473,7 +474,7 @@ class _Steps:
     ) -> Floats:
         """Return the share of a group that lies below each threshold.
 
-        The group's shares in the cells differ below and above the threshold.
+        In each cell the group has one share below the threshold, and another above.
         """
         known_mass = self.known_masses[group]
         below = known_mass + self.sum_to_thresholds(
@@ -484,7 +485,7 @@ class _Steps:
         return quotients(below, total, empty)
 
     def _fill(self, part: Floats, first: Floats, then: Floats) -> Floats:
-        """Fill a part of each cell from below at one rate, the rest at another."""
+        """Fill each cell from below with one share, and beyond a point with another."""
         slopes = then - first
         cut = self.totals * np.divide(
             part, abs(slopes), out=np.ones_like(part), where=slopes != 0
@@ -504,7 +505,10 @@ class ScoreCells:
 
     @cached_property
     def steps(self) -> tuple[_Steps, _Steps]:
-        """Return entries in the order of their largest, and their smallest values."""
+        """Return the entries in two orders: by largest and by smallest value.
+
+        The two are the same object if the values of all entries are known.
+        """
         rows = self.rows
         if rows.lows is rows.highs:
             return (_Steps(rows, rows.lows, None),) * 2
@@ -643,7 +647,10 @@ class DenseCells:
 
     @cached_property
     def parts(self) -> tuple[Floats, Floats]:
-        """Return numerator and rest, of shape (1 + n_groups, n_cells, n_points)."""
+        """Return the masses of the numerator, and of the rest of the denominator.
+
+        Both have the shape (1 + n_groups, n_cells, n_points).
+        """
         return self.split(self.masses)
 
     def known_part(self, part: Floats, group: int) -> Any:
@@ -653,7 +660,7 @@ class DenseCells:
     def ends(
         self, group: int, part: Floats, odds_ratio: float
     ) -> tuple[Floats, Floats]:
-        """Return the smallest and largest mass of a group at each point."""
+        """Return the smallest and largest possible mass of a group at each point."""
         q = self.probabilities[:, [group]]
         low, high = odds_limits(q, odds_ratio)
         inside, total = part[0], self.masses[0].sum(axis=-1, keepdims=True)

@@ -8,25 +8,19 @@ estimated distributions,
   for all samples, since a convex function lies above its tangents;
 - an estimate exceeds its true value by at most the seminorm of E.
 
-Where one CDF is above the other by D, neither is near one half if D is near 1. Of all
-pairs of CDFs whose gap is at most D, or at least D in a window, noise moves the gap
-most where it is D throughout: while one CDF rises from D to 1, the other rises from 0
-to 1 - D. ``docs/proofs/intervals.md`` proves the quantiles.
+``docs/proofs/intervals.md`` proves the quantiles.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from itertools import combinations
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.polynomial.legendre import leggauss
-from scipy.optimize import brentq
-from scipy.special import erfcx, log_ndtr, ndtr, ndtri, stdtrit
+from scipy.special import ndtri, stdtrit
 
 from skfair._rows import Rows
 from skfair._utils._arrays import Floats
@@ -65,7 +59,7 @@ def supremum_quantile(tail: float, *, sides: int = 2) -> float:
 
 
 class Observed(NamedTuple):
-    """Table of a metric, with the numbers that its noise depends on."""
+    """Statistic of a metric, with the numbers that its noise depends on."""
 
     statistic: Any
     #: Numbers of rows that each distribution, mean or rate comes from; with weights,
@@ -93,8 +87,9 @@ def mean_moments(statistic: Distributions) -> tuple[Floats, Floats]:
 def move_to_unit(statistic: Rows | Distributions) -> tuple[Any, float]:
     """Move numbers to [0, 1], from the smallest to the largest, and return their range.
 
-    Bounds of probabilities then hold in large samples. What they add for small groups
-    depends on the range: of skewed numbers, a group shows only part of it.
+    Bounds for probabilities then hold in large samples. In small groups the bounds
+    depend on the range, and a small group shows only a part of the range of skewed
+    numbers.
     """
     name = "y_pred" if isinstance(statistic, Rows) else "scores"
     scores = getattr(statistic, name)
@@ -104,7 +99,7 @@ def move_to_unit(statistic: Rows | Distributions) -> tuple[Any, float]:
 
 
 class Comparisons(NamedTuple):
-    """Comparisons that a metric is the largest of, and the noise of each."""
+    """Comparisons of groups, of which a metric is the largest, with their intervals."""
 
     value: float
     n_comparisons: int
@@ -141,15 +136,15 @@ UNDEFINED = Comparisons(math.nan, 1, lambda _: math.nan, lambda _: math.nan)
 def compare_values(
     value: float,
     values: Floats,
-    above: Quantiles,
-    below: Quantiles,
+    to_upper_end: Quantiles,
+    to_lower_end: Quantiles,
 ) -> Comparisons:
-    """Return the comparisons whose values are all known."""
+    """Return the comparisons of known values, with the distances to their ends."""
     return Comparisons(
         value,
         values.size,
-        lambda tail: float((values - below(tail)).max()),
-        lambda tail: float((values + above(tail)).max()),
+        lambda tail: float((values - to_lower_end(tail)).max()),
+        lambda tail: float((values + to_upper_end(tail)).max()),
     )
 
 
@@ -175,11 +170,13 @@ def sum_by_comparison(
     power: int = 2,
     others: Floats | None = None,
 ) -> Floats:
-    """Sum numbers of groups by comparison, times powers of their coefficients' sizes.
+    """Sum a number of each group over the groups of a comparison, with coefficients.
 
-    The coefficients are 1 and -1 for two groups; with everyone, one minus the share of
-    the group, and minus the shares of the others. `others` are the numbers of groups
-    with a negative coefficient, by default the same.
+    A comparison of two groups has the coefficients 1 and -1. A comparison with everyone
+    has one minus the share of the group, and minus the shares of all other groups. The
+    number of a group is multiplied by the absolute value of its coefficient to the
+    given power. `others` are the numbers of groups with a negative coefficient, by
+    default `by_group`.
     """
     others = by_group if others is None else others
     first, second = compared_groups(len(by_group), multigroup)
@@ -198,9 +195,10 @@ def normal_quantiles(deviations: Floats) -> Quantiles:
 def one_score_quantiles(
     sizes: Floats, shares: Any, multigroup: Multigroup
 ) -> Quantiles:
-    """Return quantiles of the noise of CDFs at one score, where each may be one half.
+    """Return quantiles of the noise of differences of CDFs at one score.
 
-    Counts are whole numbers: half a row of each group is added.
+    Each CDF may be one half there. Counts are whole numbers: half a row of each group
+    is added.
     """
     scale = np.sqrt(sum_by_comparison(1 / sizes, shares, multigroup))
     half_rows = np.sqrt(sum_by_comparison(1 / sizes**2, shares, multigroup)) / 2
@@ -239,21 +237,21 @@ def student_quantiles(
 def variances_of_means(first: Floats, second: Floats, sizes: Floats) -> Floats:
     """Return the variances of means, from the mean values and the mean squares.
 
-    Two rows, 0 and 1, are added to each group, as Agresti and Caffo do for rates:
-    groups whose rows all agree would have no noise.
+    Two rows, 0 and 1, are added to each group, as Agresti and Caffo do for rates.
+    Otherwise groups whose rows all agree would have no noise.
     """
     mean, square = ((sizes * moment + 1) / (sizes + 2) for moment in (first, second))
     return np.asarray((square - mean**2) / sizes)
 
 
 def rows_of_means(moments: tuple[Floats, Floats], sizes: Floats) -> Floats:
-    """Return how many rows rates need to have the means and their noise."""
+    """Return the rows of a rate that has the value of a mean, and as much noise."""
     smooth = (sizes * moments[0] + 1) / (sizes + 2)
     return np.asarray(smooth * (1 - smooth) / variances_of_means(*moments, sizes))
 
 
 def exact_distance(rates: Floats, sizes: Floats, tail: float) -> Floats:
-    """Return the distance from rates to their upper bounds of Clopper and Pearson."""
+    """Return the distance from each rate to its upper bound of Clopper and Pearson."""
     _, bounds = clopper_pearson(sizes * rates, sizes, tail)
     return np.maximum(bounds - rates, 0)
 
@@ -261,12 +259,12 @@ def exact_distance(rates: Floats, sizes: Floats, tail: float) -> Floats:
 def noise_of_means(
     moments: tuple[Floats, Floats], sizes: Floats, shares: Any, multigroup: Multigroup
 ) -> tuple[Quantiles, Quantiles]:
-    """Return noise quantiles of a difference of means, in both directions.
+    """Return quantiles of noise that moves a difference of means to 0, and away from 0.
 
-    Rates vary more the further they are from 0 and 1, and jump if they have few rows:
-    the distances to exact bounds of each mean are added as standard deviations are. A
-    mean whose values vary less than 0 and 1 is taken for a rate of more rows. Noise is
-    at least Welch's t, except for rates that it takes away from 0.
+    Rates far from 0 and 1 vary more, and rates of few rows jump. So the distances from
+    both means to their exact bounds are combined, by the root of the sum of squares. A
+    mean whose values vary less than 0 and 1 is treated as a rate of more rows. The
+    noise is at least that of Welch's t, except for noise that moves rates away from 0.
     """
     means, rows = moments[0], rows_of_means(moments, sizes)
     signed = differences(means, shares, multigroup)
@@ -294,8 +292,8 @@ def noise_of_means(
 def combine_signs(further: Quantiles, values: Floats) -> Quantiles:
     """Return quantiles of noise away from 0, whichever sign the value has.
 
-    Where a value is large, noise of the other sign hardly ever reaches it, and needs a
-    small part of the probability only.
+    If a value is large, noise of the other sign hardly ever reaches it, and gets only a
+    small part of the probability.
     """
 
     def quantiles(tail: float) -> Any:
@@ -308,15 +306,25 @@ def combine_signs(further: Quantiles, values: Floats) -> Quantiles:
     return quantiles
 
 
+class FreeNoise(NamedTuple):
+    """Quantiles of noise, for each comparison, that hold for any distribution."""
+
+    #: Noise of a mean of values in [0, 1].
+    of_mean: Quantiles
+    #: Largest noise of a CDF over all scores.
+    of_cdf: Quantiles
+
+
 def distribution_free_quantiles(
     sizes: Floats, shares: Any, multigroup: Multigroup, method: Method
-) -> tuple[Quantiles, Quantiles]:
+) -> FreeNoise:
     """Bound the noise of a mean, and of a whole CDF, for any distribution.
 
-    For one look the bounds are Hoeffding's and Massart's. For all looks at growing data
-    two means are bounded by the reversed e-process of their difference, two CDFs by the
-    product of normal mixtures; and single groups by the bounds of Howard, Ramdas,
-    McAuliffe and Sekhon, and of Howard and Ramdas.
+    For one look the bounds are those of Hoeffding and of Massart. For all looks at
+    growing data, the reversed e-process of the difference bounds the noise of two
+    means, and the product of two normal mixtures that of two CDFs. In comparisons with
+    everyone, the mean of a group has the bound of Howard, Ramdas, McAuliffe and Sekhon,
+    and its CDF the bound of Howard and Ramdas.
     """
     involved = 2 if multigroup == "pairwise" else len(sizes)
 
@@ -330,139 +338,15 @@ def distribution_free_quantiles(
             variances = sum_by_comparison(
                 variances_at_any_time(sizes), shares, multigroup
             )
-            return partial(mean_difference_noise, variances), cdf_difference_noise(
-                sizes
+            return FreeNoise(
+                partial(mean_difference_noise, variances), cdf_difference_noise(sizes)
             )
-        return add_up(mean_noise_at_any_time), add_up(cdf_noise_at_any_time)
+        return FreeNoise(add_up(mean_noise_at_any_time), add_up(cdf_noise_at_any_time))
     scale = np.sqrt(sum_by_comparison(1 / sizes, shares, multigroup))
     roots = sum_by_comparison(1 / np.sqrt(sizes), shares, multigroup, power=1)
-    return bridge_quantiles(scale, sides=1), bridge_quantiles(roots, sides=2 * involved)
-
-
-#: Nodes and weights of the integral over the noise at one end of the gap.
-_NODES, _WEIGHTS = leggauss(32)
-#: Standard deviations beyond which noise is left out.
-_FAR = 8.0
-#: Variance and length of a noise that is none.
-_LEAST = 1e-12
-#: Smallest difference of the ends of intervals that matters.
-_PRECISION = 1e-6
-
-#: Inverse numbers of rows of two groups.
-Variances = tuple[float, float]
-
-
-def pairs_of_variances(sizes: Floats) -> list[Variances]:
-    """Return the inverse effective numbers of rows of each pair of groups."""
-    return list(combinations((1 / sizes).tolist(), 2))
-
-
-def ends_by_size(
-    end: Callable[[float, float, Variances], Any],
-    tail: float,
-    variances: Sequence[Variances],
-) -> Callable[[int, float], float]:
-    """Return the end of a value for each pair of group sizes.
-
-    Ends grow with the value: among pairs of groups of the same sizes only the largest
-    value needs its end.
-    """
-    seen: dict[Variances, float] = {}
-
-    def end_of(i: int, value: float) -> float:
-        if value <= seen.get(variances[i], -math.inf):
-            return -math.inf
-        seen[variances[i]] = value
-        return float(end(value, tail, variances[i]))
-
-    return end_of
-
-
-def low_end(value: float, tail: float, variances: Variances) -> float:
-    """Return the lower end of the true largest gap.
-
-    The noise of either sign may exceed it. Gaps of both signs add up to at most 1.
-    """
-
-    def excess(gap: float) -> float:
-        probability = flat_gap_tail(value - gap, gap, variances)
-        if gap <= 0.5:
-            return 2 * probability - tail
-        other = value - (1 - gap)
-        return probability + math.exp(-2 * other**2 / sum(variances)) - tail
-
-    if value <= 0 or excess(0.0) >= 0:
-        return 0.0
-    return _root(excess, 0.0, value)
-
-
-def high_end(value: float, tail: float, variances: Variances) -> float:
-    """Return the upper end of the true gap in a window."""
-
-    def excess(gap: float) -> float:
-        return tail - flat_gap_tail(gap - value, gap, variances, n_added=1)
-
-    return 1.0 if excess(1.0) <= 0 else _root(excess, value, 1.0)
-
-
-def one_score_high_end(value: Any, tail: float, variances: Any) -> Any:
-    """Return the upper ends of true gaps at one score.
-
-    The variance of a difference D of proportions is largest where both are as far from
-    one half as their numbers of rows tell. Counts are whole numbers: half a row of each
-    group is added to the value.
-    """
-    first, second = variances
-    value = np.minimum(value + np.hypot(first, second) / 2, 1)
-    quantile = max(-float(ndtri(tail)), 0.0)
-    most = (first + second) / 4
-    slope = first * second / (first + second) * quantile**2
-    constant = (most + first**2 + second**2) * quantile**2
-    root = value**2 - (1 + slope) * (value**2 - constant)
-    ends = (value + np.sqrt(root)) / (1 + slope)
-    return np.minimum(ends, value + quantile * np.sqrt(most))
-
-
-def _root(excess: Callable[[float], float], low: float, high: float) -> float:
-    """Find the zero of an increasing function."""
-    return float(brentq(excess, low, high, xtol=_PRECISION))
-
-
-def flat_gap_tail(
-    excess: float, gap: float, variances: Variances, n_added: int = 0
-) -> float:
-    """Return the probability that noise of a constant gap exceeds a number.
-
-    The noise at both ends, where only one of the CDFs has any, is independent; between
-    them it is a Brownian bridge, which exceeds a number above its ends with the
-    probability exp(-2 product of the distances / length). The noise of `n_added` rows
-    is added: counts fall further below their mean than normal noise does.
-    """
-    if excess <= 0:
-        return 1.0
-    total = sum(variances)
-    first, second = (
-        math.sqrt(
-            variance * min(max(gap * (1 - gap), _LEAST) + n_added * variance, 0.25)
-        )
-        for variance in variances
+    return FreeNoise(
+        bridge_quantiles(scale, sides=1), bridge_quantiles(roots, sides=2 * involved)
     )
-    length = total * (max(1 - gap, _LEAST) + n_added * total)
-    low, high = -_FAR * first, min(excess, _FAR * first)
-    nodes = ((high - low) * _NODES + high + low) / 2
-    above = excess / second - 2 * (excess - nodes) * second / length
-    # Half the square of this number plus the logarithm of its normal probability.
-    logarithms = np.where(
-        above < 0,
-        np.log(erfcx(np.maximum(-above, 0) / math.sqrt(2)) / 2),
-        above**2 / 2 + log_ndtr(above),
-    )
-    logarithms -= ((excess / second) ** 2 + (nodes / first) ** 2) / 2
-    crossing = np.exp(logarithms) @ _WEIGHTS * (high - low) / 2
-    crossing /= first * math.sqrt(2 * math.pi)
-    ends = ndtr(excess / first) * ndtr(excess / second)
-    probability = 1 - float(ends) + float(crossing)
-    return min(probability, math.exp(-2 * excess**2 / total))
 
 
 def compare_means(
@@ -473,7 +357,10 @@ def compare_means(
     multigroup: Multigroup,
     method: Method,
 ) -> Comparisons:
-    """Compare means of shape (n_groups, ...), given with the mean squares."""
+    """Compare means, and bound the noise of their differences.
+
+    `moments` are the means, of shape (n_groups, ...), and the means of squared values.
+    """
     if math.isnan(value):
         return UNDEFINED
     means = moments[0]
@@ -484,8 +371,8 @@ def compare_means(
         ends = rate_ends(means.reshape(by_group), sizes.reshape(by_group))
         return Comparisons(value, values.size, *ends)
     if method == "band":
-        above, further = noise_of_means(moments, sizes, shares, multigroup)
-        return compare_values(value, values, above, combine_signs(further, values))
-    above, _ = distribution_free_quantiles(sizes, shares, multigroup, method)
+        nearer, further = noise_of_means(moments, sizes, shares, multigroup)
+        return compare_values(value, values, nearer, combine_signs(further, values))
+    noise = distribution_free_quantiles(sizes, shares, multigroup, method).of_mean
     # The noise has either sign.
-    return compare_values(value, values, above, lambda tail: above(tail / 2))
+    return compare_values(value, values, noise, lambda tail: noise(tail / 2))

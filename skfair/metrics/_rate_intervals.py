@@ -52,9 +52,9 @@ def ratio_ends(
 
 
 def ratio_bounds(rates: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-    """Return the intervals of the ratio of each rate to each, from those of the rates.
+    """Return the interval of the ratio of each two rates, from the rates' intervals.
 
-    These are Newcombe's equations, the lower end multiplied out so that nothing
+    These are Newcombe's equations, with the lower end multiplied out so that nothing
     cancels.
     """
     products = np.outer(rates, rates)

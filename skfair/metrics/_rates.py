@@ -34,7 +34,7 @@ from skfair.metrics._metric import MetricOfPairs, evaluates
 from skfair.metrics._pairs import (
     NO_PAIR,
     Located,
-    Numbers,
+    NumbersByCell,
     PairGaps,
     locate_in_cells,
     locate_outcomes,
@@ -68,10 +68,10 @@ def bound_difference(smallest: Gap, largest: Gap) -> tuple[float, float]:
     return max(0.0, low, -high), min(1.0, max(high, -low))
 
 
-def mean_numbers(rows: Rows) -> tuple[Numbers, float]:
-    """Return the mean number of each group, and the number of one row.
+def mean_numbers(rows: Rows) -> tuple[NumbersByCell, float]:
+    """Return the mean of each group, less the number of one row; and this number.
 
-    Sums of large numbers would lose what differs.
+    Sums of large numbers would lose the digits in which the means differ.
     """
     middle = float(rows.y_pred[len(rows) // 2])
     moved = replace(rows, y_pred=rows.y_pred - middle)
@@ -95,10 +95,10 @@ def locate_means(rows: Rows, multigroup: Multigroup) -> Located:
 
 
 class DifferenceOfNumbers(MetricOfPairs):
-    """Largest difference of numbers of groups, in cells that are named."""
+    """Largest difference between numbers of groups, in each of several named cells."""
 
     @abstractmethod
-    def numbers(self, statistic: Any) -> Numbers:
+    def numbers(self, statistic: Any) -> NumbersByCell:
         """Return the number of each group in each cell, with sizes and names."""
 
     def difference(self, ours: Floats, theirs: Any) -> Floats:
@@ -128,7 +128,7 @@ class DifferenceOfMeans(DifferenceOfNumbers):
         """Whether means of any finite numbers are compared, not of values in [0, 1]."""
         return False
 
-    def numbers(self, statistic: Any) -> Numbers:
+    def numbers(self, statistic: Any) -> NumbersByCell:
         """Return the mean of each group in each cell, with sizes and names."""
         if self.compares_numbers:
             return mean_numbers(statistic)[0]
@@ -139,6 +139,14 @@ class DifferenceOfMeans(DifferenceOfNumbers):
         if self.compares_numbers:
             return locate_means(statistic, self.multigroup)
         return locate_outcomes(statistic, multigroup=self.multigroup)
+
+    def observe(self, part: Rows) -> Observed:
+        """Count checked rows, with the means of squares that the noise depends on."""
+        observed, part = super().observe(part), self.select(part)
+        if self.compares_numbers or part.y_pred.dtype.kind == "b":
+            return observed  # squares of outcomes are the outcomes
+        squares = replace(part, y_pred=part.y_pred**2).grouped().means
+        return observed._replace(squares=squares)
 
     def bound_noise(self, observed: Observed, method: Method) -> Comparisons:
         """Bound the noise of each difference of means."""
@@ -152,7 +160,7 @@ class DifferenceOfMeans(DifferenceOfNumbers):
     def condense(self, part: Rows) -> Rows:
         """Count checked rows in the cells that a monitor keeps and adds up.
 
-        The mean of each group says all of values between 0 and 1.
+        Values between 0 and 1 are summarised by the mean of each group.
         """
         rows = self.select(part).grouped()
         if np.isin(rows.y_pred, (0, 1)).all():
@@ -205,17 +213,9 @@ class DemographicParity(DifferenceOfMeans):
         return replace(rows, y_true=None, y_pred=numbers)
 
     @property
-    def largest(self) -> float:
+    def upper_limit(self) -> float:
         """Largest value; numbers in a unit have none."""
         return math.inf if self.compares_numbers else self.maximum
-
-    def observe(self, part: Rows) -> Observed:
-        """Count checked rows, with the numbers that the noise depends on."""
-        observed = super().observe(part)
-        if self.compares_numbers:
-            return observed
-        squares = replace(part, y_pred=part.y_pred**2).grouped().means
-        return observed._replace(squares=squares)
 
     def advise(self, rows: Rows) -> None:
         """Warn of means of numbers between 0 and 1, which are not rates."""
@@ -438,11 +438,12 @@ class EqualizedOdds(DifferenceOfNumbers):
         which = f" of the true label {statistic.classes[true]!r}"
         return statistic.label_counts[:, true], which
 
-    def numbers(self, statistic: Any) -> Numbers:
-        """Return the rates of predictions in a cell for each true and predicted class.
+    def numbers(self, statistic: Any) -> NumbersByCell:
+        """Return the rates of predictions, in a cell for each true and predicted class.
 
-        The shares of two predicted classes add up to 1, so one is compared. Groups
-        with too few rows of a true class, or without another group, are not compared.
+        The rates of two predicted classes add up to 1, so that only one of them is
+        compared. Groups with too few rows of a true class, or without another group to
+        compare with, are left out.
         """
         classes = statistic.classes
         true = np.flatnonzero(statistic.label_counts.any(axis=0))
@@ -459,18 +460,19 @@ class EqualizedOdds(DifferenceOfNumbers):
             for i in true.tolist()
             for prediction in classes[first:]
         )
-        return rates.reshape(len(rates), -1).T, overall.ravel(), sizes, cells
+        by_group = rates.reshape(len(rates), -1).T
+        return NumbersByCell(by_group, overall.ravel(), sizes, cells)
 
     def locate(self, statistic: Any) -> Located:
-        """Find the largest difference of error rates, of the cells of enough rows."""
+        """Find the largest difference of error rates in the cells with enough rows."""
         numbers = self.numbers(statistic)
-        if not len(numbers[0]):
+        if not len(numbers.by_group):
             return Located(math.nan, NO_PAIR)
         cell, located = locate_in_cells(numbers, self.multigroup)
         if math.isnan(located.value):
             return Located(math.nan, NO_PAIR)
         true, predicted = (
-            statistic.classes.index(c) for c in numbers[3][cell].values()
+            statistic.classes.index(c) for c in numbers.cells[cell].values()
         )
         sizes = statistic.matrices[:, true].sum(axis=1)
         first, second = located.pair
@@ -495,7 +497,7 @@ class EqualizedOdds(DifferenceOfNumbers):
         return decode_labels(part)
 
     def reopen(self, cells: Rows) -> Rows:
-        """Return cells that were kept as checked rows."""
+        """Turn cells that a monitor has kept into checked rows."""
         return encode_labels(cells)
 
     def bound_noise(self, observed: Observed, method: Method) -> Comparisons:
@@ -628,7 +630,7 @@ class ComparableOdds(EqualizedOdds):
 
 
 def comparable_cells(statistic: Any) -> Bools:
-    """Return whether two groups have enough rows, for each true class."""
+    """Return which groups can be compared with another group, for each true class."""
     enough = statistic.label_counts >= max(statistic.min_group_size, 1)
     return np.asarray(enough & (enough.sum(axis=0) > 1))
 
@@ -1250,12 +1252,15 @@ class ImpactRatioShortfall(DifferenceOfRates):
         """Say which rows are hits, and which count."""
         return y_pred, y_true
 
-    def numbers(self, statistic: Any) -> Numbers:
+    def numbers(self, statistic: Any) -> NumbersByCell:
         """Return selection rates, undefined where nobody is selected."""
-        means, overall, counts, cells = mean_outcomes(statistic)
-        if not statistic.sums.any():
-            means, counts = np.full_like(means, np.nan), np.zeros_like(counts)
-        return means, overall, counts, cells
+        rates = mean_outcomes(statistic)
+        if statistic.sums.any():
+            return rates
+        return rates._replace(
+            by_group=np.full_like(rates.by_group, np.nan),
+            sizes=np.zeros_like(rates.sizes),
+        )
 
     def difference(self, ours: Floats, theirs: Any) -> Floats:
         """Return one minus the ratio of the smaller rate to the larger one."""
@@ -1269,7 +1274,7 @@ class ImpactRatioShortfall(DifferenceOfRates):
         return "nobody is selected", ""
 
     def locate(self, statistic: Any) -> Located:
-        """Find the smallest ratio of selection rates, and one minus it."""
+        """Find the smallest ratio of selection rates; the value is one minus it."""
         rates, compared = statistic.means, statistic.means.max()
         if self.multigroup == "pooled":
             compared = statistic.sums.sum() / statistic.totals.sum()

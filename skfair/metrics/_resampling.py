@@ -50,10 +50,10 @@ def read_each(
     verbose: int = 0,
     tick: Callable[[int], Any] = lambda n: None,
 ) -> list[NDArray[Any]]:
-    """Read numbers off each draw, and return an array for each reader, draws first.
+    """Read numbers off each draw; return an array for each reader, with draws as rows.
 
     A draw has a sample for each reader. Draws are made one after the other; `tick` is
-    told how many are read.
+    called with the number of draws that have been read.
     """
     results: Any
     if effective_n_jobs(n_jobs) == 1 and not verbose:
@@ -105,7 +105,7 @@ def basic_interval(
 ) -> tuple[float, float]:
     """Compute the basic bootstrap interval, cut at 0 and at the largest value seen.
 
-    Both ends are nan where a value is.
+    Both ends are nan if any value is nan.
     """
     if np.isnan(values).any():
         return math.nan, math.nan
@@ -117,23 +117,24 @@ def basic_interval(
 
 
 def unit_of(metric: Metric, rows: Rows) -> float:
-    """Return the size of numbers in a metric's unit, 1 without a unit."""
-    if metric.largest < math.inf:
+    """Return the largest absolute label or score; 1 for metrics of shares."""
+    if metric.upper_limit < math.inf:
         return 1.0
     return largest_size(rows.y_true, rows.y_pred)
 
 
 def largest_size(*numbers: NDArray[Any] | None) -> float:
-    """Return the size of the largest number of these arrays, 1 if all are 0."""
+    """Return the largest absolute number in these arrays, 1 if all are 0."""
     sizes = [float(np.abs(x).max(initial=0)) for x in numbers if x is not None]
     return max(sizes, default=0.0) or 1.0
 
 
 def exact_pvalue(observed: float, null: Floats, unit: float = 1.0) -> float:
-    """Return the share of arrangements with a value at least as large.
+    """Return the share of permutations, the observed one included, that are as large.
 
     Undefined values count as large. The share is nan where the observed value is
-    undefined. Values within the rounding of numbers of the size `unit` are equal.
+    undefined. Values that differ only by the rounding of numbers of magnitude `unit`
+    are equal.
     """
     if math.isnan(observed):
         return math.nan
@@ -363,7 +364,7 @@ def read_and_evaluate(
     sensitive_features: ArrayLike | None,
     **people: Any,
 ) -> tuple[float, Sample]:
-    """Read rows, and return the value of a metric with the rows that can be drawn.
+    """Read rows; return the value of a metric, and the sample to draw from.
 
     `people` are the strata, weights, counts and clusters of rows.
     """

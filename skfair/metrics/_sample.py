@@ -17,7 +17,7 @@ from skfair.metrics._metric import Metric
 from skfair.metrics._parts import evaluate_classes
 
 
-class Part(NamedTuple):
+class SamplePart(NamedTuple):
     """Rows of one stratum and class, with the groups to compare."""
 
     rows: Rows
@@ -29,11 +29,11 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Rows, or a draw of them, and the parts of which a metric is computed."""
+    """Rows, or a draw of them, and the parts from which a metric is computed."""
 
     metric: Metric
     rows: Rows
-    parts: tuple[Part, ...]
+    parts: tuple[SamplePart, ...]
     #: Number of parts of each stratum, one for each class.
     n_classes: int = 1
     #: Whether the groups that are compared in each stratum are found anew in a draw.
@@ -49,7 +49,7 @@ class Sample:
             names = [{"class": position} for position in range(n_classes)]
         if split.strata is None or rows.strata is None:
             for part, name in zip(split.classes, names, strict=True):
-                parts.append(Part(_prepare(metric, part), names=name))
+                parts.append(SamplePart(_prepare(metric, part), names=name))
             return cls(metric, rows, tuple(parts), n_classes)
         counting, codes = rows.counted_positions(), rows.strata.codes
         for code, stratum in enumerate(split.strata):
@@ -61,7 +61,8 @@ class Sample:
             for part, name in zip(split.classes, names, strict=True):
                 in_stratum = replace(part[at], groups=groups, strata=None)
                 name = {"stratum": stratum.label} | name
-                parts.append(Part(_prepare(metric, in_stratum), stratum.weight, name))
+                prepared = _prepare(metric, in_stratum)
+                parts.append(SamplePart(prepared, stratum.weight, name))
         return cls(metric, rows, tuple(parts), n_classes)
 
     @cached_property
@@ -75,7 +76,7 @@ class Sample:
         return [*map(self.metric.rescale, self.collected)]
 
     def replace_metric(self, metric: Metric) -> Self:
-        """Return the same draw for another metric, sharing what both collect."""
+        """Return the draw for another metric, with tables that both metrics collect."""
         other = replace(self, metric=metric)
         if metric.compares_distributions == self.metric.compares_distributions:
             other.__dict__["collected"] = self.collected
@@ -98,10 +99,10 @@ class Sample:
         return float(metric.combine(values, weights)) if values else math.nan
 
     def permuted(
-        self, generator: np.random.Generator, within: Sequence[Integers] | None
+        self, generator: np.random.Generator, blocks: Sequence[Integers] | None
     ) -> Self:
-        """Permute the groups of the people within each list of positions."""
-        return self.drawn_as(self.rows.permuted(generator, within))
+        """Permute the groups of the people within each block of positions."""
+        return self.drawn_as(self.rows.permuted(generator, blocks))
 
     def resampled(self, generator: np.random.Generator) -> Self:
         """Draw people of each group, within each stratum, with replacement."""
@@ -119,41 +120,42 @@ class Sample:
         )
         return type(self)(self.metric, rows, tuple(parts), self.n_classes)
 
-    def dealt(self, within: list[Integers]) -> tuple[Self, list[Integers]]:
-        """Return entries whose people can be permuted, and positions of their lists.
+    def dealt(self, blocks: list[Integers]) -> tuple[Self, list[Integers]]:
+        """Return entries whose people can be permuted, and the blocks of entries.
 
-        People who are alike are counted in cells where a metric needs one part of them.
+        People who are alike are counted in cells where the sample has a single part.
         """
         if (
             len(self.parts) == 1
             and self.metric.counts_alike
             and not self.resplits_strata
         ):
-            sample, lists = self.count_in_cells(within)
+            sample, blocks_of_cells = self.count_in_cells(blocks)
             if sample is not self:
-                return sample, lists
+                return sample, blocks_of_cells
         sample = self.from_rows(self.metric, self.rows.cross_with_groups())
         n_groups = self.rows.n_groups
         of_groups = np.arange(n_groups)
-        lists = [(at[:, np.newaxis] * n_groups + of_groups).ravel() for at in within]
-        return replace(sample, resplits_strata=self.resplits_strata), lists
+        entries = [(at[:, np.newaxis] * n_groups + of_groups).ravel() for at in blocks]
+        return replace(sample, resplits_strata=self.resplits_strata), entries
 
-    def count_in_cells(self, within: list[Integers]) -> tuple[Self, list[Integers]]:
-        """Count people of the only part who are alike within lists of positions.
+    def count_in_cells(self, blocks: list[Integers]) -> tuple[Self, list[Integers]]:
+        """Count the people of each block who are alike, in cells; and find its cells.
 
-        Returned with the positions of their cells, unless few people are alike, or the
-        part has some of a list only: how many of each group it has is then random.
+        The sample stays as it is if few people are alike, or if its only part holds
+        some people of a block but not others: how many of each group the part holds is
+        then random.
         """
         (part,) = self.parts
         part_rows, codes = part.rows, np.full(len(self.rows), -1)
-        for i, positions in enumerate(within):
+        for i, positions in enumerate(blocks):
             codes[positions] = i
         if part_rows.position is not None:
             codes = codes[part_rows.position]
-        lists = Groups(codes, tuple(range(len(within))))
-        n_own, n_all = lists.sizes(), np.array([*map(len, within)])
+        own_blocks = Groups(codes, tuple(range(len(blocks))))
+        n_own, n_all = own_blocks.sizes(), np.array([*map(len, blocks)])
         whole = (n_own == n_all) | (n_own == 0)
-        part_rows = replace(part_rows, strata=lists)
+        part_rows = replace(part_rows, strata=own_blocks)
         cells = None
         if whole.all():
             cells = (
@@ -162,11 +164,11 @@ class Sample:
                 else part_rows.counted()
             )
         if cells is None:
-            return self, within
-        lists_of_cells = [at for _, at in cells.split_by_stratum() if len(at)]
+            return self, blocks
+        blocks_of_cells = [at for _, at in cells.split_by_stratum() if len(at)]
         cells = replace(cells, strata=None)
         parts = (part._replace(rows=cells),)
-        return type(self)(self.metric, cells, parts), lists_of_cells
+        return type(self)(self.metric, cells, parts), blocks_of_cells
 
 
 def _prepare(metric: Metric, part: Rows) -> Rows:

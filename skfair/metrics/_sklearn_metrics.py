@@ -60,7 +60,7 @@ class GroupMetric(NamedTuple):
     positive: Any = None
 
     def takes(self, parameter: str) -> bool:
-        """Return whether the function has a parameter that the user left open."""
+        """Return whether the function has a parameter that the user has not set."""
         return parameter not in self.options and parameter in _parameters(self.function)
 
     @property
@@ -71,7 +71,7 @@ class GroupMetric(NamedTuple):
 
     @property
     def compares_labels(self) -> bool:
-        """Whether rows of the same labels can be counted in place of one another."""
+        """Whether only the numbers of rows with equal labels matter."""
         return self.takes_counts and not self.takes_scores
 
     def replace_option(self, name: str, value: Any) -> GroupMetric:
@@ -79,7 +79,7 @@ class GroupMetric(NamedTuple):
         return self._replace(options={**self.options, name: value})
 
     def evaluate(self, rows: Rows) -> float:
-        """Return the value of the metric of some rows, nan of none."""
+        """Return the value of the metric for some rows; nan if there are no rows."""
         if rows.n is not None:
             rows = rows.grouped() if self.takes_counts else rows.split_into_people()
         if not len(rows):
@@ -103,7 +103,7 @@ class GroupMetric(NamedTuple):
 
 
 def scores_of(rows: Rows) -> NDArray[Any]:
-    """Return the scores of rows, for which predictions may stand."""
+    """Return the scores of rows, or their predictions if there are no scores."""
     scores: NDArray[Any] = rows.y_pred if rows.y_score is None else rows.y_score
     return scores
 
@@ -137,7 +137,7 @@ def find_metrics(metrics: Any) -> list[GroupMetric]:
 
 
 def _find_metric(metric: Any, name: str | None = None) -> GroupMetric:
-    """Find how a metric is called that is given by name, as function or as scorer."""
+    """Find how to call a metric, given as a name, a function or a scorer."""
     if isinstance(metric, str):
         if metric in RATES:
             return GroupMetric(name or metric, None, {}, rate=metric)
@@ -258,7 +258,7 @@ def _jaccard(y_true: Any, y_pred: Any, **options: Any) -> float:
 def _prepare_for_scores(
     metric: GroupMetric, rows: Rows, pos_label: Hashable
 ) -> GroupMetric:
-    """Tell a metric of scores which true label is positive, and which there are."""
+    """Tell a metric of scores which labels there are, and which of them is positive."""
     scores = scores_of(rows)
     alike = scores.ndim == 1 and (has_text(scores) or len(pd.unique(scores)) < 3)
     if rows.y_score is None and alike:

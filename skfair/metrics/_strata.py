@@ -106,7 +106,7 @@ def split_columns(rows: Rows, name: str, scale: Scale, hint: str = "") -> list[R
 def columns_of_classes(
     y_score: Any, name: str, scale: Scale, hint: str
 ) -> list[Floats]:
-    """Return the scores of each class: probabilities, unless ranks are taken."""
+    """Check the scores of each class: probabilities, or any numbers for ranks."""
     check_choice("scale", scale, get_args(Scale))
     scores = as_array(y_score, name)
     if scores.ndim != 2 or scores.shape[1] < 2:

@@ -155,9 +155,11 @@ def _measure_distributions(
     entries: Entries,
     min_size: int,
 ) -> tuple[Floats, Floats]:
-    """Find the largest difference of each subgroup's CDF to all others, and its bound.
+    """Measure each subgroup's CDF against all other rows, and bound its refinements.
 
-    Subgroups follow each other in `chosen`, and `sums` are the rows up to each entry.
+    The measure is the largest difference. The entries of one subgroup follow those of
+    another in `chosen`; `sums` are their rows up to each entry, added up over
+    subgroups.
     """
     lengths = np.diff(starts, append=len(chosen))
     through = sums - np.repeat(np.cumsum(sizes) - sizes, lengths)
@@ -176,11 +178,11 @@ def _measure_means(
     entries: Entries,
     min_size: int,
 ) -> tuple[Floats, Floats]:
-    """Find the difference of each subgroup's mean to all others, and its bound.
+    """Measure each subgroup's mean against all other rows, and bound its refinements.
 
-    A refinement of t rows has at most the sum of the t largest numbers of its subgroup,
-    and at least the sum of the t smallest. The bound is the largest distance of such a
-    mean from the mean of all other rows.
+    The sum of a refinement of t rows is at most the sum of the t largest numbers of the
+    subgroup, and at least the sum of the t smallest. The bound is the largest distance
+    of a mean with such a sum from the mean of all other rows.
     """
     lengths = np.diff(starts, append=len(chosen))
     numbers, weights = entries.scores[chosen], entries.weights[chosen]
@@ -229,16 +231,17 @@ def _furthest_means(
 def _gaps(
     chosen: Integers, through: Integers, sizes: Any, entries: Entries
 ) -> Integers:
-    """Return the gap of a subgroup to all others, at each of its entries.
+    """Return the gap between the CDFs of a subgroup and of all others, at each entry.
 
-    The subgroup has the entries `chosen`, and `through` of its rows up to each of them;
-    subgroups may follow each other.
+    The subgroup has the entries `chosen`. `through` counts its rows up to and including
+    each entry; several subgroups may follow each other.
 
-    The gap is multiplied by the sizes of both. With k of the subgroup's s rows and K of
-    all n rows at most at a score it is k n - K s. The subgroup's CDF exceeds the
-    others' most at one of its scores, and falls below most just before one. Where
-    entries share a score, `through` is right at the last and `before` at the first; at
-    the others the gap reads smaller.
+    The gap is multiplied by both sizes. If k of the s rows of the subgroup, and K of
+    all n rows, have at most some score, the gap there is k n - K s. The subgroup's CDF
+    exceeds the others' most at one of its scores, and falls below it most just before
+    one. Where several entries share a score, the count at this score is right for the
+    last of these entries, and the count just before it for the first; the other entries
+    give smaller gaps.
     """
     n_rows, before = entries.n_rows, through - entries.weights[chosen]
     above = through * n_rows - entries.through[chosen] * sizes

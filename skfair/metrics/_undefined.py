@@ -38,7 +38,7 @@ def why_undefined(
 def comparable_groups(
     labels: Sequence[Hashable], sizes: Integers, smallest: int
 ) -> tuple[Integers, str]:
-    """Return positions of groups with enough rows, and why others lack."""
+    """Return positions of groups with enough rows, and why others are left out."""
     needed = max(smallest, 1)
     large, small = np.flatnonzero(sizes >= needed), np.flatnonzero(sizes < needed)
     if len(large) < 2:
@@ -88,7 +88,7 @@ def describe_left_out(
 ) -> str:
     """Return the number and names of the groups left out; "" if there are none.
 
-    `which` says which of their rows are too few.
+    `which` names the rows of which these groups have too few.
     """
     if not labels:
         return ""
@@ -98,9 +98,9 @@ def describe_left_out(
 
 
 def describe_strata(reasons: Mapping[Hashable, str], *, undefined: bool) -> str:
-    """Name the strata that are left out, or groups of them, with the reason of each.
+    """Name the strata that are left out in whole or in part, with the reason for each.
 
-    The reason is "" for a stratum of which nothing is left out.
+    The reason is "" for a stratum whose groups are all compared.
     """
     texts = [f"{label!r} ({reason})" for label, reason in reasons.items() if reason]
     if undefined:

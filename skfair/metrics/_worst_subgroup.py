@@ -354,7 +354,7 @@ class Column(NamedTuple):
 
 
 class _Compared(NamedTuple):
-    """Numbers of the rows, whose distributions or means are compared."""
+    """Numbers of rows, of which subgroups' distributions or means are compared."""
 
     #: Scores, or numbers in [0, 1].
     numbers: Floats
@@ -477,9 +477,9 @@ def _write_ranges(name: str, edges: list[float]) -> list[str]:
 
 
 def _group_columns(data: Any) -> tuple[list[str | None], list[Any]] | None:
-    """Return the columns of a `Groups` that is an intersection, else None.
+    """Return the columns of a `Groups` that is an intersection; None for other input.
 
-    Rows without a group do not count, and get an arbitrary value.
+    Rows without a group, which do not count, get an arbitrary value.
     """
     if not isinstance(data, Groups):
         return None

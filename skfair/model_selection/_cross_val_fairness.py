@@ -54,7 +54,7 @@ from skfair.metrics._as_metric import as_metric
 from skfair.metrics._metric import Metric
 from skfair.metrics._permutation import (
     check_strata,
-    parts_to_permute,
+    exchangeable_blocks,
     permute,
     subtract_noise,
     warn_of_errors,
@@ -323,8 +323,8 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
     lower, upper = _interval(resampled, test)
     corrected = math.nan
     if not math.isnan(value):
-        parts = parts_to_permute(within, metric, held_out)
-        corrected = subtract_noise(sample, parts)
+        blocks = exchangeable_blocks(within, metric, held_out)
+        corrected = subtract_noise(sample, blocks)
     return CrossValFairnessResult(
         value=value,
         lower=lower,

@@ -215,7 +215,7 @@ class FairnessMonitor:
         min_group_size: int = 10,
     ) -> None:
         self._metric = metric_with_noise_bounds(metric)
-        largest = self._metric.largest
+        largest = self._metric.upper_limit
         if largest == math.inf:
             raise ValueError(
                 f"metric must have a largest value, but {self._metric.name} of "

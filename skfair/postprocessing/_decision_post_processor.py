@@ -192,27 +192,32 @@ default="demographic_parity"
     Decisions are measured on held-out rows. Where many rows share a score, the final
     model may decide for all of them as no model of a fold does. So a change is added to
     the rates and the accuracy: the values of the final model minus those of the model
-    of a fold, in rows to which both were fitted. The largest difference on these rows
-    is not the one to expect of new rows, for two reasons. Noise enlarges the largest of
-    several differences, which is subtracted. The multipliers have fitted some of the
-    noise, which these rows therefore do not show, and which is added. A jackknife over
-    five parts estimates the share. Rules fitted without a part also differ from each
-    other: the excess of their average largest difference over that of their average
-    rates is added. The standard error is that of the largest difference, with errors of
-    all rates and the variance between rules. Among the rules whose limit is at most
-    `max_difference`, and whose difference is below it by its standard error, the most
-    accurate is taken. If there is none, the rule with the smallest sum of difference
-    and standard error is taken, with a warning unless its difference is below the limit
-    by a fifth of its error. No decision is changed where the plain rates of no two
-    groups differ by more than noise (studentized differences of all pairs, at a level
-    of 5 %), and the plain difference is below the limit by its error.
+    of a fold, in rows to which both were fitted.
+
+    The largest difference on these rows is not the one to expect of new rows, for two
+    reasons. Noise enlarges the largest of several differences, which is subtracted. The
+    multipliers have fitted some of the noise, which these rows therefore do not show,
+    and which is added. A jackknife over five parts of the rows estimates the share of
+    the noise that is fitted. Rules fitted without a part also differ from each other:
+    the excess of their average largest difference over that of their average rates is
+    added. The standard error is the deviation of the largest difference under normal
+    errors of all rates, whose variances include the variance between these rules.
+
+    The rule is chosen among those whose limit is at most `max_difference`, and whose
+    difference is below `max_difference` by its standard error: the one with the highest
+    accuracy is taken. If there is none, the rule with the smallest sum of difference
+    and standard error is taken; there is a warning unless its difference is below
+    `max_difference` by a fifth of its standard error. No decision is changed where the
+    plain rates of no two groups differ by more than noise (studentized differences of
+    all pairs, at a level of 5 %), and where the plain difference is below
+    `max_difference` by its standard error.
 
     Equal errors often require that people with nearly the same score get different
     decisions. Late decimals of a row's probabilities decide which decision it gets:
     they move its scores by a hundredth or two.
 
-    The new decisions have no probabilities: scores that a rule has moved by group do
-    not estimate the probability of a class. `decision_function` returns these scores.
+    The new decisions have no probabilities: scores that a rule by group has moved do
+    not estimate the probability of a class. `decision_function` returns the scores.
 
     References
     ----------

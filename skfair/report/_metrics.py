@@ -348,10 +348,11 @@ class Measure:
     def maximum(self) -> float | None:
         """Largest value that the metric can have; None if it has the target's unit."""
         scale = self.scales.get("real")
-        largest = as_metric(self.metric, **({"scale": scale} if scale else {})).largest
-        if math.isinf(largest):
+        metric = as_metric(self.metric, **({"scale": scale} if scale else {}))
+        limit: float = metric.upper_limit
+        if math.isinf(limit):
             return None
-        return int(largest) if largest == int(largest) else largest
+        return int(limit) if limit == int(limit) else limit
 
     @property
     def described(self) -> str:

@@ -50,7 +50,7 @@ from skfair.metrics._resampling import (
     read_each,
     value_of,
 )
-from skfair.metrics._sample import Part, Sample
+from skfair.metrics._sample import Sample, SamplePart
 from skfair.model_selection._model_comparison import (
     Model,
     changes_by_a_row,
@@ -391,7 +391,8 @@ def _sample_of(
     metric = MEASURES[key].drawn(sample)
     several = len(parts) > 1
     own = (
-        Part(p, names={"stratum": i} if several else {}) for i, p in enumerate(parts)
+        SamplePart(p, names={"stratum": i} if several else {})
+        for i, p in enumerate(parts)
     )
     return Sample(metric, rows, tuple(own))
 
@@ -412,11 +413,11 @@ def permute(
     for of_kind in _tested_together(sample, keys):
         generator = check_seed(options.random_state)
         first = _sample_of(sample, of_kind[0], rows, parts)
-        permuted, within = permuted_sample(first, "auto")
+        permuted, blocks = permuted_sample(first, "auto")
         kinds = [MEASURES[key].drawn(sample) for key in of_kind]
         samples = [*map(permuted.replace_metric, kinds)]
         draws = (
-            [*map(permuted.permuted(generator, within).replace_metric, kinds)]
+            [*map(permuted.permuted(generator, blocks).replace_metric, kinds)]
             for _ in range(options.n_permutations)
         )
         tests = permutation_tests(
@@ -691,8 +692,8 @@ def performance(
 ) -> NamedNumbers:
     """Return the quality of predictions on some rows, by default on all of them.
 
-    None without true labels, without scores, where a class has no row, or where
-    scores are not probabilities.
+    A number is None without the true labels or scores that it needs, if a class has no
+    row, or if scores are not probabilities.
     """
     true = None if audit.y_true is None else audit.y_true[rows]
     if audit.compares_numbers:

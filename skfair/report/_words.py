@@ -633,8 +633,9 @@ def _tell_finding(
 ) -> str:
     """Describe a metric with its interval.
 
-    A value of 0, which a test has rejected, is not part of an interval that reaches it:
-    of 0 the whole error is on one side, of larger values half on each.
+    If a test has rejected the value 0, an interval that reaches 0 does not contain it:
+    the error of the interval at 0 is all on one side, at larger values half on each
+    side.
     """
     finding = describe(summary, attribute, measure)
     if measure["lower"] is None:

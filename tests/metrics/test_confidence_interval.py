@@ -22,7 +22,7 @@ from skfair.metrics import (
     max_gap,
     mcdp,
 )
-from skfair.metrics._quantiles import flat_gap_tail
+from skfair.metrics._gap_ends import flat_gap_tail
 from skfair.statistics import CountTable
 
 METRICS = {

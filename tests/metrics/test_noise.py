@@ -20,7 +20,7 @@ from skfair.metrics import (
     metric_bounds,
 )
 from skfair.metrics._anytime import cdf_difference_noise, largest_gap_end, rate_ends
-from skfair.metrics._quantiles import high_end, low_end
+from skfair.metrics._gap_ends import high_end, low_end
 from skfair.statistics import CountTable
 
 ALPHA = 0.025

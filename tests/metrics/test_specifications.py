@@ -81,7 +81,7 @@ EXTREMES = [
 def test_the_maximum_is_reached_and_never_exceeded(metric):
     """In one of several layouts two groups are as far apart as the metric can see."""
     made = metric.metric()
-    largest = made.largest
+    largest = made.upper_limit
     if math.isinf(largest):
         pytest.skip("no groups are as far apart as can be")
     groups = np.repeat(["a", "b"], 10)

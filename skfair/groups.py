@@ -159,7 +159,7 @@ or Groups
         None warns of words that often do; an empty list says that none does.
     bins : list of numbers, or dict of column name -> list of numbers, default=None
         Increasing edges that make ranges of a column of numbers: ``[30, 50]`` stands
-        for under 30, 30 to under 50, and 50 and over. Ranges without rows are no
+        for under 30, 30 to under 50, and 50 and over. Ranges without rows are not
         groups. Several columns need a dictionary.
     rare : {"keep", "drop", "merge"}, default="keep"
         What to do with groups of fewer than `min_group_size` rows: keep them, so that
@@ -183,7 +183,7 @@ or Groups
         if `rare` is given without `min_group_size`.
     TypeError
         If labels cannot be compared, such as sets, or `labels` or `missing_values` is
-        no list.
+        not a list.
 
     Warns
     -----

@@ -58,7 +58,7 @@ def check_missing(
 
 
 def check_scores(rows: Any, faults: Faults) -> None:
-    """Report scores, and a threshold, that are no probabilities."""
+    """Report scores, and a threshold, that are not probabilities."""
     args = faults.args
     if args.scale != "probability":
         return

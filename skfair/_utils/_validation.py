@@ -21,7 +21,7 @@ from skfair._utils._text import counted, shown
 Scale = Literal["probability", "rank"]
 #: Or numbers in a unit, in which the metric is.
 AnyScale = Literal["probability", "rank", "real"]
-#: What an error about scores that are no probabilities adds.
+#: What an error about scores that are not probabilities adds.
 TAKES_ANY = " With scale='rank' scores may be any finite numbers."
 #: What an error about a missing number adds.
 _LEAVE_OUT = " Leave the rows without a number out of all arguments."

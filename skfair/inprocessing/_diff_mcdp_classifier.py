@@ -119,10 +119,10 @@ class DiffMCDPClassifier(
         to stop after 10 evaluations without a smaller one, and to keep the parameters
         with the smallest one.
     validation_fraction : float in (0, 1) or None, default=0.1
-        Share of the rows that is held out for the comparison with a plain network, and
-        of the others that for early stopping. With None nothing is compared and no
-        plain network is trained, which halves the time; so it is with fewer than 200
-        rows.
+        Share of the rows that is held out for the comparison with a plain network; the
+        same share of the other rows is held out for early stopping. With None, and with
+        fewer than 200 rows, nothing is compared and no plain network is trained, which
+        halves the time.
     temperature : float, default=50.0
         Steepness of the sigmoids, above 0. The larger it is, the closer the smoothed
         CDFs are to the true ones, and the fewer scores have a gradient.
@@ -178,11 +178,10 @@ class DiffMCDPClassifier(
     half the time.
 
     Mini-batches have equally many rows of each group, as far as the group has them,
-    since the gap of a group with few rows is mostly noise; in the log-loss rows are
-    weighted to undo this. The defaults of `temperature` and `max_iter` were chosen on
-    Adult and Bank Marketing: of the temperatures in the paper, 5, 10, 20 and 50, the
-    largest gave the smallest MCDP(0) at equal average precision, and 100 was not
-    better.
+    since the gap of a group with few rows is mostly noise; weights undo this in the
+    log-loss. The defaults of `temperature` and `max_iter` were chosen on Adult and Bank
+    Marketing: of the temperatures in the paper, 5, 10, 20 and 50, the largest gave the
+    smallest MCDP(0) at equal average precision, and 100 was not better.
 
     References
     ----------
@@ -327,7 +326,7 @@ class DiffMCDPClassifier(
         self.classes_, self.groups_ = inputs.classes, inputs.rows.labels
         self.strata_, self._dropped = inputs.strata, inputs.dropped
         features, rows = self._features(inputs.X), inputs.rows
-        if rows.weight is not None:  # only rows with weight, 1 in the mean
+        if rows.weight is not None:  # only rows with weight, 1 on average
             weighted = np.flatnonzero(rows.weight)
             features, rows = features[weighted], rows[weighted]
             rows = replace(rows, weight=rows.weights / rows.weights.mean())

@@ -126,10 +126,10 @@ class MCDPReweighter(
         :class:`~sklearn.frozen.FrozenEstimator` its classes must be the groups. None is
         a clone of `estimator`.
     cv : int, cross-validation generator or iterable, default=5
-        How rows are held out. Of an int, a tenth of the rows is set aside for the
-        comparison, and the others make that many folds, stratified by class and group;
-        `group_estimator` gets no more than two. Otherwise the first test part is set
-        aside, and left out of the others.
+        How rows are held out. With an int, a tenth of the rows is set aside for the
+        comparison, and the other rows form that many folds, stratified by class and
+        group; `group_estimator` gets no more than two folds. Otherwise the first test
+        part is set aside, and its rows are left out of the other parts.
     n_jobs : int, default=None
         Number of folds fitted in parallel.
     verbose : int, default=0
@@ -152,11 +152,11 @@ class MCDPReweighter(
         ``cv_results_`` of a search, with the metrics ``average_precision`` and
         ``neg_mcdp``, as in `UnawarePostProcessor`. Empty if no groups are given.
     comparison_ : Comparison or None
-        Average precision and MCDP(0) (within strata, if there are any) of a classifier
-        that was fitted to the fair scores of the other rows, and of the plain
-        classifier of the same rows, on those set aside, with standard errors. None if
-        no groups are given, if there are fewer than 200 rows, and, with a warning, if
-        no rows can be set aside.
+        Average precision and MCDP(0) (within strata, if there are any), with standard
+        errors, on the rows set aside: of a classifier fitted to the fair scores of the
+        other rows, and of the plain classifier fitted to the same rows. None if no
+        groups are given, if there are fewer than 200 rows, and, with a warning, if no
+        rows can be set aside.
     groups_ : tuple of length n_groups
         Labels of the groups; empty if no groups are given.
     strata_ : tuple of length n_strata
@@ -183,25 +183,26 @@ class MCDPReweighter(
 
     Notes
     -----
-    The expected log-loss of rows that have both labels, with weights q and 1 - q, is
-    smallest at q. So the classifier approaches the fair scores as far as its class
-    allows: a logistic regression follows them only where they are nearly linear. Fair
-    scores of a row are made from predictions by classifiers that were not fitted to the
-    row, so that the classifier learns what holds for new rows.
+    A row that has both labels, with weights q and 1 - q, has the smallest expected
+    log-loss at the score q. So the classifier approaches the fair scores as far as its
+    class of models allows: a logistic regression follows them only where they are
+    nearly linear. The fair score of a row is computed from predictions by classifiers
+    that were not fitted to the row, so that the classifier learns what holds for new
+    rows.
 
     Without metadata routing, the last step of a pipeline gets the weights, as
-    ``clf__sample_weight``; so does that of a nested pipeline. With routing, call
-    ``set_fit_request(sample_weight=True)`` on the last step. All steps see every row
-    twice, which matters for parameters that count rows, such as `min_samples_leaf`.
+    ``clf__sample_weight``; so does the last step of a nested pipeline. With routing,
+    call ``set_fit_request(sample_weight=True)`` on the last step. All steps see every
+    row twice, which matters for parameters that count rows, such as `min_samples_leaf`.
 
     Costs: with ``cv=5`` five fits of `estimator` and two of `group_estimator`, the
-    plain fit and one for the comparison, and one for each strength. The last two see
-    every row twice.
+    plain fit, one fit for the comparison, and one for each strength. The fits for
+    comparison and strengths see every row twice.
 
-    The rows set aside give nothing to the classifiers of the others, their fair scores,
-    the map or the choice of a strength: a booster would read their labels back from
-    fair scores of similar rows. They are in the fit of `estimator_` alone, with fair
-    scores by that map.
+    The rows set aside do not influence the classifiers of the other rows, their fair
+    scores, the map or the strength: a booster would otherwise recover the labels of the
+    rows set aside from the fair scores of similar rows. Only `estimator_` is also
+    fitted to them, with fair scores by the same map.
 
     References
     ----------

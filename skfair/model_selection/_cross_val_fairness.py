@@ -140,9 +140,9 @@ def cross_val_fairness(
     """Measure a disparity by cross-validation, with an interval and a p-value.
 
     Each row is predicted by a model that was not fitted to it. The metric is computed
-    once, from all of these rows together, and not as the mean over folds: noise is
-    never negative in a disparity, so each fold reads too much, and their mean keeps
-    the error. Together the groups are as many times larger as there are folds.
+    once, from all of these rows together, and not as the mean over folds. Noise only
+    adds to a disparity, so the value of each fold is too large, and so is their mean.
+    The groups of all rows together are as many times larger as there are folds.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
     cv : int, splitter or iterable of splits, default=5
         How rows are held out. An integer is a number of folds, stratified by class and
         group as by `GroupStratifiedKFold`, without shuffling; by group alone if the
-        estimator is no classifier.
+        estimator is not a classifier.
     params : dict, default=None
         Parameters of the estimator's `fit`, or, under metadata routing, metadata of
         the estimator and the splitter. Those with one entry for each row are split.
@@ -231,37 +231,37 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
     Notes
     -----
     The value estimates the disparity of new rows, each scored by one of the models,
-    drawn at random. These models are fitted to fewer rows than a final one, and their
-    scores are compared as if they were those of one model. For `mcdp` at epsilon 0,
-    `madd`, `abcc` and `demographic_parity_difference` this is at most the mean of the
+    drawn at random. These models are fitted to fewer rows than a final model, and their
+    scores are compared as if one model had made them. For `mcdp` at epsilon 0, `madd`,
+    `abcc` and `demographic_parity_difference` this disparity is at most the mean of the
     disparities of the single models, since differences of opposite sign cancel.
 
-    The interval is for the disparity, on new rows, of the model fitted to all rows.
-    Its lower end is the value minus what noise alone reaches, the quantile of the
-    permutations, or the lower end of the basic bootstrap interval if that is smaller:
-    of many small groups the value is mostly noise. Its upper end is the value plus the
-    spread of the resamples below their mean. It is approximate, since it keeps the
-    models: how much another training sample would change is left out, except that the
-    noise of the held-out rows is counted as if it were all in one direction.
-    At level .95 it covered that disparity in .97 of samples for `mcdp` and .95 for
-    parity of decisions (means of 12 cells, ``benchmarks/cross_val_fairness.py``).
+    The interval is for the disparity, on new rows, of the model fitted to all rows. Its
+    lower end is the value minus the quantile of the permutations, since with many small
+    groups the value is mostly noise; or the lower end of the basic bootstrap interval,
+    if that is smaller. The upper end is the value plus the spread of the resamples
+    below their mean. The interval is approximate, since the models are kept: what
+    another training sample would change is left out, except that the noise of the
+    held-out rows is counted as if it were all in one direction. At level .95 the
+    interval covered that disparity in .97 of samples for `mcdp` and .95 for parity of
+    decisions (means of 12 cells, ``benchmarks/cross_val_fairness.py``).
 
-    The correction subtracts squares, since those of independent deviations add up.
+    The correction subtracts squares, since squares of independent deviations add up.
     Where a metric is the largest over pairs of groups, each pair is corrected by its
-    own noise, times the mean over permutations of the largest ratio of a pair's square
-    to its noise. Beyond ten groups, and with ``scale="rank"``, the metric is corrected
-    as a whole. Near parity the corrected value is still too large.
+    own noise times a factor: the mean over permutations of the largest ratio of a
+    pair's square to its noise. Beyond ten groups, and with ``scale="rank"``, the metric
+    is corrected as a whole. Near parity the corrected value is still too large.
 
     The p-value permutes held-out rows and keeps the models. It is exact if the models
     and the folds do not depend on the groups, and approximate otherwise.
 
     Models that learn from the groups themselves, such as
-    `skfair.postprocessing.MADDPostProcessor`, can be measured too favourably: what a
-    fold has too much of by chance, the models of the other folds repair, and over all
-    folds that cancels. Measure them on rows that no fold has used.
+    `skfair.postprocessing.MADDPostProcessor`, can be measured too favourably: a fold
+    deviates by chance, models of the other folds repair the opposite deviation, and
+    over all folds both cancel. Measure such models on rows that no fold has used.
 
-    A row that several folds hold out counts with each of its predictions, and is
-    resampled and permuted with all of them. Rows never held out do not count.
+    A row that several folds hold out counts with each prediction, and is resampled and
+    permuted with all of them. Rows never held out do not count.
 
     Examples
     --------

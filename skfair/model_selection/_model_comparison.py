@@ -717,26 +717,26 @@ def compare_models(
 
     Notes
     -----
-    A difference of performances has the error of a paired jackknife that leaves out one
-    of 30 parts of the rows at a time. Models that differ in few rows may differ in more
-    rows of the population, and worse. So one row is added in which the baseline is as
-    right and the other model as wrong as the true labels and the responses of these
-    rows allow, and all rows have uncertain weights, uniform on the simplex: Gaffke's
-    bound [2]_, computed from three moments, which of hits and misses is that of Clopper
-    and Pearson. Where two models agree in all of n rows, a loss of accuracy of 3 / n is
-    just excluded at the level .95. A performance without a bound, such as a log loss,
-    may fall further than these rows show. Gaps have the same bounds, of each group, as
-    in melded intervals [3]_.
+    The standard error of a difference of performances is that of a paired jackknife,
+    which leaves out one of 30 parts of the rows at a time. Models that differ in few
+    rows may differ in more rows of the population, and by more. So one row is added in
+    which the baseline is as right and the other model as wrong as the true labels and
+    the responses of these rows allow, and all rows get random weights, uniform on the
+    simplex. This is Gaffke's bound [2]_, computed from three moments; for hits and
+    misses it is that of Clopper and Pearson. Where two models agree in all of n rows, a
+    loss of accuracy of 3 / n is just excluded at the level .95. A performance without a
+    bound, such as a log loss, may fall further than these rows show. Gaps have the same
+    bounds, of each group, as in melded intervals [3]_.
 
-    MCDP is the largest of many gaps, which noise pushes up, the more so the smaller it
-    is: the difference of two such values is no basis for a test. Here the baseline's
-    gap is measured at the score where a random quarter of the rows finds it, on the
-    other rows; there it is at most its MCDP. The candidate's MCDP is lower than that if
-    its gap is at every score and between every two groups. Each is a paired comparison
-    of shares, and all of them must be significant: an intersection-union test, whose
-    level is at most that of each (``benchmarks/less_discriminatory.py``). It is
-    conservative where the candidate's gap is about the same at many scores, and where
-    groups are small.
+    MCDP is the largest of many gaps. Noise raises it, the more so the smaller it is, so
+    the difference of two values is not a basis for a test. Here a random quarter of the
+    rows finds the score of the baseline's largest gap, and the other rows measure the
+    gap at this score, which is at most the baseline's MCDP. The candidate's MCDP is
+    lower if its gap is lower than that at every score and between every two groups.
+    Each is a paired comparison of shares, and all comparisons must be significant: an
+    intersection-union test, whose level is at most that of each
+    (``benchmarks/less_discriminatory.py``). The test is conservative where the
+    candidate's gap is about the same at many scores, and where groups are small.
 
     References
     ----------

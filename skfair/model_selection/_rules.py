@@ -31,8 +31,8 @@ CVResults: TypeAlias = Mapping[str, Any] | pd.DataFrame
 _MEAN, _STD = "mean_test_", "std_test_"
 #: Scores that differ by no more are equal: means over folds carry rounding.
 _MEAN_ROUNDING = 1e-12
-#: Largest share of the best performance that may be lost: who asks for more means the
-#: share that is kept.
+#: Largest share of the best performance that may be lost: whoever asks for more means
+#: the share that is kept.
 MOST_LOST = 0.5
 
 
@@ -479,16 +479,17 @@ class FairestWithin(Rule):
     the search stops at the first.
 
     scikit-learn calls `refit` after all fits, with their results alone, and discards
-    these if it raises. So a wrong name fails before the fits only where `scoring` is
-    made by ``rule.scoring``; else a rule that cannot choose takes a candidate and
-    warns. The results are kept: call another rule on the ``cv_results_`` of the search.
+    the results if `refit` raises. So a wrong name fails before the fits only where
+    `scoring` is made by ``rule.scoring``. Otherwise a rule that cannot choose takes a
+    candidate and warns. The results are kept: call another rule on the ``cv_results_``
+    of the search.
 
     Searches set `best_index_` and `best_params_` to the choice, but no `best_score_`,
     as with any function for `refit`. ``search.score(X, y)`` is the performance: a rule
-    equals, and has the hash of, the name of its performance metric, which is how a
-    search finds its scorer. Halving searches take one metric only and ignore a
-    function for `refit`: call the rule on their ``cv_results_``, where it compares the
-    candidates of the last iteration.
+    equals the name of its performance metric and has the same hash, so that a search
+    finds the scorer. Halving searches take one metric only and ignore a function for
+    `refit`: call the rule on their ``cv_results_``, where it compares the candidates of
+    the last iteration.
 
     References
     ----------

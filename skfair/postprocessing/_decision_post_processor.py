@@ -90,9 +90,9 @@ default="demographic_parity"
         classes, of each class where there are more); or the share of each decision
         among the rows of each class.
     max_difference : float in [0, 1], default=0.05
-        Largest difference of these shares between two groups, in new rows. Decisions
-        are chosen whose difference and its standard error add up to no more on held-out
-        rows. There is a warning where no such decisions are found.
+        Largest difference of these shares between two groups, in new rows. On held-out
+        rows, the difference of the decisions chosen plus its standard error is at most
+        this limit. There is a warning where no such decisions are found.
     uses_group : bool, default=False
         Whether decisions may depend on the group of the row. True needs the group in
         prediction, and loses less accuracy: people with the same features get different
@@ -163,15 +163,15 @@ default="demographic_parity"
 
     Notes
     -----
-    With shares :math:`P` of groups and classes, :math:`r_g = P(g \\mid x) / P(g)` for
-    demographic parity, and :math:`r_{gj} = P(g, j \\mid x) / P(g, j)` for errors. Both
-    come from logistic regressions of the logarithms of predicted probabilities on
-    held-out rows. With the group, :math:`P(g \\mid x)` is 0 or 1, and the class is
-    predicted within each group; a group with fewer than 20 rows for each coefficient
-    keeps its probabilities. Without it, a clone of the classifier predicts the group,
-    and :math:`P(g, j \\mid x) = p_j(x) P(g \\mid j, x)`, where the group is predicted
-    again among the rows of class j (for parity, among all rows) from the probabilities
-    of classes and groups.
+    With shares :math:`P` of groups and classes, let :math:`r_g = P(g \\mid x) / P(g)`
+    for demographic parity, and :math:`r_{gj} = P(g, j \\mid x) / P(g, j)` for errors.
+    Probabilities given x come from logistic regressions on the logarithms of predicted
+    probabilities of held-out rows. With the group, :math:`P(g \\mid x)` is 0 or 1, and
+    the class is predicted within each group; a group with fewer than 20 rows for each
+    coefficient keeps its predicted probabilities. Without the group, a clone of the
+    classifier predicts it, and :math:`P(g, j \\mid x) = p_j(x) P(g \\mid j, x)`. Here
+    the group is predicted again among the rows of class j (for parity, among all rows),
+    from the probabilities of classes and groups.
 
     A pair of groups a and b is compared by a multiplier :math:`\\mu_{ab} \\ge 0`, which
     adds to :math:`\\lambda_a` and is taken from :math:`\\lambda_b`. These minimise
@@ -182,17 +182,17 @@ default="demographic_parity"
 
     whose maximum is smoothed less and less. The constraint is met in expectation under
     these probabilities. So limits d from the plain difference down to a fiftieth of it
-    are tried; multipliers between six of them are interpolated. Without the group, and
-    for up to eight rates of errors (two in each group for equalized odds of two
-    classes), each of the six corrects what the solution before misses on held-out rows:
-    a miss e with the standard error s by :math:`e^3 / (e^2 + s^2)`, as predicted groups
-    are off and rows have noise. More than 20 groups are each compared with everyone, at
-    half the limit.
+    are tried; problems are solved for six limits, and multipliers between them are
+    interpolated. Without the group, and for up to eight rates of errors (two in each
+    group for equalized odds of two classes), each of the six solutions corrects what
+    the previous one misses on held-out rows, as predicted groups are off and rows have
+    noise: a miss e with the standard error s is corrected by :math:`e^3 / (e^2 + s^2)`.
+    With more than 20 groups, each group is compared with everyone, at half the limit.
 
-    Decisions are measured on held-out rows. To their rates, and to the accuracy, is
-    added what the model that predicts changes in the rows to which it was fitted as the
-    model of a fold was: where many rows share a score, it may decide for all of them as
-    no fold's model does.
+    Decisions are measured on held-out rows. Where many rows share a score, the final
+    model may decide for all of them as no model of a fold does. So a change is added to
+    the rates and the accuracy: the values of the final model minus those of the model
+    of a fold, in rows to which both were fitted.
 
     The largest difference on these rows is not the one to expect of new rows, for two
     reasons. Noise enlarges the largest of several differences, which is subtracted. The
@@ -212,8 +212,8 @@ default="demographic_parity"
     all pairs, at a level of 5 %), and where the plain difference is below
     `max_difference` by its standard error.
 
-    Equal errors often need that some of the people with nearly the same score get one
-    decision, and some another. Late decimals of a row's probabilities decide which:
+    Equal errors often require that people with nearly the same score get different
+    decisions. Late decimals of a row's probabilities decide which decision it gets:
     they move its scores by a hundredth or two.
 
     The new decisions have no probabilities: scores that a rule by group has moved do

@@ -57,9 +57,9 @@ class RepairedClassifier(
 ):
     """Classifier whose scores are changed by a repair of one's own.
 
-    It holds rows out, teaches the repair their scores, fits `estimator` to all rows,
-    and repairs what that predicts. On rows of each fold, the repair that was taught by
-    the others is compared with no repair.
+    It fits the repair to held-out scores, fits `estimator` to all rows, and repairs the
+    predictions of the estimator. On the rows of each fold, a repair fitted to the other
+    folds is compared with no repair.
 
     Predictions need the group of each row.
 

@@ -236,7 +236,7 @@ class RepairedRegressor(
             If a target is not finite, on wrong lengths, fewer than two groups, fewer
             rows than folds, and on parameters out of range.
         TypeError
-            If `estimator` is no regressor.
+            If `estimator` is not a regressor.
 
         Warns
         -----

@@ -67,15 +67,17 @@ class ScoreRepairer(
     of groups, such as MCDP and MADD, becomes :math:`1 - \lambda` times what it was. The
     order of scores within a group does not change.
 
-    With `max_mcdp` the CDFs are limited instead: they move the less, the nearer two of
-    them are, see the notes. The largest distance between two groups, MCDP(0), then is
-    `max_mcdp` up to sampling noise, at a smaller loss of performance than by a level.
+    With `max_mcdp` the distance between CDFs is limited instead: the nearer two CDFs
+    are, the less they move, see the notes. The largest distance between two groups,
+    MCDP(0), then is `max_mcdp` up to sampling noise, at a smaller loss of performance
+    than by a level.
 
-    With `control_features` each stratum is repaired by itself, such as each department.
-    Strata that are known in `fit` only, such as the true label, must be one: its maps
-    hold for all rows. With the positives alone, groups get equal rates of true
-    positives at every threshold. Without strata no labels are used: error rates are not
-    controlled, and nothing tells whether the groups *should* have similar scores.
+    With `control_features` each stratum, such as each department, is repaired by
+    itself. If strata are known in `fit` only, as true labels are, there must be a
+    single stratum, whose maps hold for all rows. With the positives alone, groups get
+    equal rates of true positives at every threshold. Without strata no labels are used:
+    error rates are not controlled, and nothing tells whether the groups *should* have
+    similar scores.
 
     Scores are probabilities, or with ``scale="real"`` any numbers, such as the salaries
     that a regressor predicts.
@@ -88,16 +90,16 @@ class ScoreRepairer(
     max_mcdp : float in [0, 1] or None, default=None
         Largest distance left between the CDFs of any two groups, as
         `skfair.metrics.mcdp` measures it with ``epsilon=0`` and
-        ``multigroup="pairwise"``, in the rows given to `fit`. New rows show more, by
-        the noise of both, see `expected_mcdp`; `MADDPostProcessor` aims lower by that.
-        Scores of groups that are nowhere further apart stay as they are; 0 repairs in
-        full, to the mean of the groups' quantile functions. None repairs by
-        `repair_level`.
+        ``multigroup="pairwise"``, in the rows given to `fit`. New rows show a larger
+        distance, by the noise of both sets of rows, see `expected_mcdp`;
+        `MADDPostProcessor` aims lower by that. Scores of groups that are nowhere
+        further apart stay as they are; 0 repairs in full, to the mean of the groups'
+        quantile functions. None repairs by `repair_level`.
     confidence_level : float in (0, 1) or None, default=None
         Probability with which the true gap, of infinitely many new rows, is at most
-        `max_mcdp`: the gap that is aimed at is smaller by the noise of the rows
-        given to `fit`. None aims at `max_mcdp` itself, which the true gap exceeds by
-        their noise more often than not.
+        `max_mcdp`: the gap that is aimed at is smaller by the noise of the rows given
+        to `fit`. None aims at `max_mcdp` itself, which the true gap then exceeds more
+        often than not, by the noise of these rows.
     ties : {"mid", "random"}, default="mid"
         How to repair rows of a group that share a score, such as those in one leaf of a
         tree: ``"mid"`` keeps them together, at the middle of their step in the CDF;
@@ -162,20 +164,20 @@ class ScoreRepairer(
     repaired as everyone is, and 20 rows half as everyone.
 
     With `max_mcdp` the CDF of a group of n rows is smoothed by a normal kernel in the
-    log-odds, whose standard deviation is that of the log-odds times
-    :math:`n^{-1/3}`, unless that moves it by more than :math:`0.7 / \sqrt{n}`, as
-    where many rows share scores. At each score all CDFs are clipped to a band
-    ``[u, u + max_mcdp]``, whose lower edge u keeps their mean, by weight, as it was.
-    The scores :math:`F_g^{-1}(G_g(x))` of the clipped CDFs :math:`G_g` are repaired to
-    one value, their mean by weight: with ``max_mcdp=0`` the barycentre of the groups'
+    log-odds, whose standard deviation is :math:`n^{-1/3}` times that of the log-odds. A
+    CDF that this would move by more than :math:`0.7 / \sqrt{n}` is not smoothed, as
+    where many rows share scores. At each score the CDFs are then clipped to a band
+    ``[u, u + max_mcdp]``, whose lower edge u keeps their weighted mean as it was. With
+    the clipped CDFs :math:`G_g`, the scores :math:`F_g^{-1}(G_g(x))` are repaired to
+    one value, their weighted mean: with ``max_mcdp=0`` the barycentre of the groups'
     distributions [2]_.
 
-    Confidence: the difference of the CDFs of two groups of n and m rows is within
-    :math:`q \sqrt{1 / n + 1 / m}` of the true one at the level `confidence_level`,
-    where :math:`q = \sqrt{\log(2 / \alpha) / 2}` is the bound of Dvoretzky, Kiefer,
-    Wolfowitz and Massart and alpha is ``1 - confidence_level``, shared by all pairs of
-    groups. An increasing map of each group changes nothing of that. The gap aimed at is
-    smaller than `max_mcdp` by this noise of the two smallest groups, and by a row of
+    Confidence: at the level `confidence_level`, the difference of the CDFs of two
+    groups of n and m rows is within :math:`q \sqrt{1 / n + 1 / m}` of the true
+    difference. Here :math:`q = \sqrt{\log(2 / \alpha) / 2}` is the bound of Dvoretzky,
+    Kiefer, Wolfowitz and Massart, and alpha is ``1 - confidence_level``, shared by all
+    pairs of groups. Increasing maps of the groups do not change this. The gap aimed at
+    is smaller than `max_mcdp` by this noise of the two smallest groups, and by a row of
     each; CDFs are not smoothed.
 
     References

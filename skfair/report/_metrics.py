@@ -308,7 +308,7 @@ def _join_weights(audit: Audit) -> tuple[NDArray[np.intp], NDArray[Any]]:
 QUESTIONS = "decisions", "scores", "errors"
 QUESTIONS_OF_NUMBERS = "scores", "mean errors", "absolute errors"
 #: The scale that metrics of labels, and of scores, have on each scale of a report; None
-#: is no scale.
+#: is not a scale.
 _OF_LABELS: Mapping[str, str | None] = {"probability": None, "rank": None}
 _OF_SCORES: Mapping[str, str | None] = {"probability": "probability", "rank": "rank"}
 

@@ -52,7 +52,7 @@ def encode_classes(
         raise ValueError(f"{name} has {n_labels}, expected none.")
     refuse_scores(np.array([v for v in classes if isinstance(v, float)]), name)
     present = pd.unique(codes)
-    if len(present) < len(classes):  # categories without rows are no classes
+    if len(present) < len(classes):  # categories without rows are not classes
         occurring = tuple(classes[i] for i in np.sort(present))
         codes, classes = recode(codes, classes, occurring), occurring
     return codes, classes

@@ -110,16 +110,16 @@ class Comparison(Result):
 
     @property
     def difference(self) -> dict[str, float]:
-        """Mitigated less baseline value of each metric."""
+        """Mitigated value minus baseline value of each metric."""
         before = self.baseline
         return {name: value - before[name] for name, value in self.mitigated.items()}
 
     @property
     def lacks_gain(self) -> bool:
-        """Whether a gap is not lower by half a standard error or more.
+        """Whether the gap is not lower by at least half a standard error.
 
-        The gap is in the last row of the table. Where the baseline has no gap, and
-        nothing is changed, nothing is lacking.
+        The gap is in the last row of the table. No gain is lacking if the baseline has
+        no gap and the mitigated model changes nothing.
         """
         gap = list(self.difference)[-1]
         gain = -self.difference[gap]
@@ -156,7 +156,7 @@ class Comparison(Result):
         return pd.DataFrame({name: getattr(self, name) for name in columns})
 
     def _table(self) -> pd.DataFrame:
-        """Return the table as it is printed, with the error beside the difference."""
+        """Return the table that is printed, with the error beside the difference."""
         table = self.to_frame()
         pairs = zip(table["difference"], table.pop("standard_error"), strict=True)
         # An error that is nan is left out.
@@ -205,7 +205,7 @@ def warn_of_comparison(
 
 
 def limit_missed(rows: Rows, comparison: Comparison, max_mcdp: float) -> str:
-    """Say that the mitigated gap is above a limit by more than noise, if it is."""
+    """Say that the mitigated gap is above a limit by more than noise, or return ""."""
     gap = mean_mcdp(rows, adjusts=True)
     allowed = max_mcdp + float(gap.add_noise(gap.noise, -1))
     if not list(comparison.mitigated.values())[-1] > allowed:
@@ -216,12 +216,12 @@ def limit_missed(rows: Rows, comparison: Comparison, max_mcdp: float) -> str:
 def compare_classifiers(
     rows: Rows, baseline: ArrayLike, mitigated: ArrayLike, *, cross_fitted: bool = False
 ) -> Comparison:
-    """Compare scores of a mitigated classifier with the baseline's.
+    """Compare the scores of a mitigated classifier with those of the baseline.
 
-    No row was used to fit either model. Rows of no group or stratum (code -1) count in
-    the average precision only. Noise of the rows is taken out of the gaps; it is added
-    to the mitigated gap if the scores are `cross_fitted`, by maps of all folds but the
-    row's.
+    Neither model was fitted to the rows. Rows without a group or stratum (code -1)
+    count only in the average precision. Noise of the rows is subtracted from the gaps.
+    It is added to the mitigated gap if the scores are `cross_fitted`: by maps that were
+    fitted to all folds but the row's own.
     """
     old, new = _with_scores(rows, baseline), _with_scores(rows, mitigated)
     y, weights = np.asarray(old.y_true, float), old.weights
@@ -235,10 +235,10 @@ def compare_classifiers(
 def compare_regressors(
     rows: Rows, baseline: ArrayLike, mitigated: ArrayLike, *, cross_fitted: bool = False
 ) -> Comparison:
-    """Compare predictions of a mitigated regressor with the baseline's.
+    """Compare the predictions of a mitigated regressor with those of the baseline.
 
-    Rows of no group or stratum (code -1) count in the squared error only. All else is
-    as in `compare_classifiers`.
+    Rows without a group or stratum (code -1) count only in the squared error and R2.
+    Everything else is as in `compare_classifiers`.
     """
     old, new = _with_scores(rows, baseline), _with_scores(rows, mitigated)
     y, weights = np.asarray(old.y_true, float), old.weights
@@ -247,17 +247,18 @@ def compare_regressors(
     change = (squares[1] - after) - (squares[0] - before)
     error = _jackknife_error(after, change / weights.sum(), weights)
     variance = np.average((y - np.average(y, weights=weights)) ** 2, weights=weights)
-    explained = r2(y, old.y_pred, weights), r2(y, new.y_pred, weights)
+    r2_before, r2_after = r2(y, old.y_pred, weights), r2(y, new.y_pred, weights)
+    r2_error = error / variance if variance else math.nan
     performance = {
         "squared_error": Figure(before, after, error),
         # The variance of the targets is the same for both models.
-        "r2": Figure(*explained, error / variance if variance else math.nan),
+        "r2": Figure(r2_before, r2_after, r2_error),
     }
     return state_figures(old, performance | _compare_gaps(old, new, cross_fitted))
 
 
 def _with_scores(rows: Rows, scores: ArrayLike) -> Rows:
-    """Return the rows that have a weight, with their scores."""
+    """Return the rows that have a weight, with given scores as their predictions."""
     return replace(rows, y_pred=np.asarray(scores, float))[rows.weights > 0]
 
 
@@ -273,7 +274,7 @@ class Figure(NamedTuple):
 
 
 def state_figures(rows: Rows, figures: dict[str, Figure]) -> Comparison:
-    """Make the comparison of the figures of both models, by the name of the metric."""
+    """Make a comparison of the figures of both models, by the name of the metric."""
     sizes = rows.groups.sizes()
     if rows.strata is not None:
         sizes = count_codes(rows.groups.codes[rows.strata.codes >= 0], rows.n_groups)
@@ -289,7 +290,7 @@ def state_figures(rows: Rows, figures: dict[str, Figure]) -> Comparison:
 
 
 def _compare_gaps(old: Rows, new: Rows, cross_fitted: bool) -> dict[str, Figure]:
-    """Compute the gaps of the scores of both models, and the difference's error."""
+    """Compute the gaps of both models, and the standard error of their difference."""
     sign = 1 if cross_fitted and not np.array_equal(old.y_pred, new.y_pred) else -1
     figures = {}
     for name in ("mcdp", "adjusted_mcdp")[: 1 + (old.n_groups > 2)]:
@@ -301,14 +302,15 @@ def _compare_gaps(old: Rows, new: Rows, cross_fitted: bool) -> dict[str, Figure]
     return figures
 
 
-class GapEstimate(NamedTuple):
-    """MCDP(0), which may be adjusted for the sizes of groups, and its noise.
+class NoisyGap(NamedTuple):
+    """MCDP(0), perhaps adjusted for the sizes of groups, and its noise.
 
-    `slopes` computes its derivative in the weight of each row. `half_rows` is half a
-    row as a share of each group that it compares, by stratum and group. `noise` is the
-    gap that the pair of groups with the smallest noise exceeds by chance, `scale` the
-    root of the sum of the inverse sizes of that pair, and `mean_noise` its mean gap
-    where groups do not differ.
+    `slopes` computes the derivative of the gap in the weight of each row. `half_rows`
+    has half a row as a share of its group, for each group that the gap compares, by
+    stratum and group. The other numbers belong to the pair of groups with the smallest
+    noise: `noise` is the gap that this pair rarely exceeds where groups do not differ,
+    `mean_noise` its average gap in that case, and `scale` the root of the sum of the
+    inverse sizes.
     """
 
     value: float
@@ -319,9 +321,9 @@ class GapEstimate(NamedTuple):
     mean_noise: float
 
     def adjust_for_noise(self, sign: int) -> Self:
-        """Take the noise of the rows out (-1), or add it (1).
+        """Subtract the noise of the rows from the gap (-1), or add it (1).
 
-        A gap that is lowered changes by more with each row than before.
+        The slopes of a gap that is lowered become steeper in proportion, up to a limit.
         """
         adjusted = float(self.add_noise(self.value, sign))
         stretch = min(
@@ -330,13 +332,13 @@ class GapEstimate(NamedTuple):
         return self._replace(value=adjusted, slopes=lambda: stretch * self.slopes())
 
     def add_noise(self, gaps: ArrayLike, signs: ArrayLike) -> Floats:
-        """Add the mean square of noise to the squares of gaps, or subtract it."""
+        """Add the mean square of the noise to squares of gaps, or subtract it."""
         squares = np.square(gaps) + np.asarray(signs) * self.mean_noise**2
         return np.asarray(np.sqrt(np.clip(squares, 0, 1)))
 
 
-def gap_error(before: GapEstimate, after: GapEstimate, rows: Rows) -> float:
-    """Compute the standard error of the difference of two gaps of the same rows."""
+def gap_error(before: NoisyGap, after: NoisyGap, rows: Rows) -> float:
+    """Compute the standard error of the difference of two gaps on the same rows."""
     halves = {**before.half_rows, **after.half_rows}.values()
     slopes = after.slopes() - before.slopes()
     error = _jackknife_error(after.value, slopes, rows.weights)
@@ -344,7 +346,7 @@ def gap_error(before: GapEstimate, after: GapEstimate, rows: Rows) -> float:
 
 
 def exceeds_noise(rows: Rows) -> bool:
-    """Return whether scores of two groups differ by more than noise."""
+    """Return whether the scores of two groups differ by more than noise."""
     gap = mean_mcdp(rows, adjusts=True)
     return gap.value > gap.noise
 
@@ -357,10 +359,10 @@ def r2(y: Floats, predicted: Floats, weights: Floats) -> float:
 
 
 def _jackknife_error(value: float, slopes: Floats, weights: Floats) -> float:
-    """Return the standard error of a difference, by the infinitesimal jackknife.
+    """Return the standard error of a difference by the infinitesimal jackknife.
 
-    `slopes` are the derivatives of the difference in the weights of the rows; the error
-    of an undefined `value` is nan.
+    `slopes` are the derivatives of the difference in the weights of the rows. If the
+    `value` of the difference is undefined, the error is nan.
     """
     return math.nan if math.isnan(value) else float(np.linalg.norm(weights * slopes))
 
@@ -368,9 +370,9 @@ def _jackknife_error(value: float, slopes: Floats, weights: Floats) -> float:
 def average_precision(
     y: Floats, scores: Floats, weights: Floats
 ) -> tuple[float, Callable[[], Floats]]:
-    """Return the average precision, and a function of its slopes in the rows' weights.
+    """Return the average precision, and a function that computes its slopes.
 
-    The slopes are the derivatives in the weights of the rows.
+    The slopes are the derivatives of the average precision in the weights of the rows.
     """
     # Steps are the distinct scores from the largest on.
     order = np.argsort(-scores, kind="stable")
@@ -394,11 +396,12 @@ def average_precision(
     return value, slopes
 
 
-def mean_mcdp(rows: Rows, adjusts: bool = False) -> GapEstimate:
-    """Return the mean MCDP(0) of strata with two groups, by weight of rows.
+def mean_mcdp(rows: Rows, adjusts: bool = False) -> NoisyGap:
+    """Return the mean MCDP(0) over strata with two groups, by the weight of their rows.
 
-    Rows with the code -1 are in no stratum. With `adjusts` the gap of a pair of groups
-    is lowered by what its noise exceeds the smallest noise of a pair.
+    Rows with the code -1 are in no stratum. With `adjusts`, the noise of each pair of
+    groups in excess of the smallest noise of a pair is subtracted from the gap of the
+    pair.
     """
     cells, n_groups = rows.stratum_group_codes, rows.n_groups
     n_strata = 1 if rows.strata is None else len(rows.strata.labels)
@@ -406,8 +409,14 @@ def mean_mcdp(rows: Rows, adjusts: bool = False) -> GapEstimate:
     sizes = sizes.reshape(n_strata, n_groups)
     compared = (sizes > 0).sum(axis=1) > 1
     if not compared.any():
-        undefined = math.nan, math.nan, math.nan
-        return GapEstimate(math.nan, partial(np.zeros, len(rows)), {}, *undefined)
+        return NoisyGap(
+            math.nan,
+            slopes=partial(np.zeros, len(rows)),
+            half_rows={},
+            noise=math.nan,
+            scale=math.nan,
+            mean_noise=math.nan,
+        )
     n_tests = math.comb(int(sizes.any(axis=0).sum()), 2) * int(compared.sum())
     critical = float(kolmogi(_LEVEL / n_tests))
     strata = [positions for _, positions in rows.split_by_stratum()]
@@ -438,15 +447,16 @@ def mean_mcdp(rows: Rows, adjusts: bool = False) -> GapEstimate:
         for (_, group), half in gap.half_rows.items()
     }
     noise = min(1.0, critical * scale)
-    return GapEstimate(value, slopes, half_rows, noise, scale, mean_noise)
+    return NoisyGap(value, slopes, half_rows, noise, scale, mean_noise)
 
 
-def _largest_gap(rows: Rows, critical: float = 0.0) -> GapEstimate:
-    """Return the gap of the pair of groups that is largest when adjusted for sizes.
+def _largest_gap(rows: Rows, critical: float = 0.0) -> NoisyGap:
+    """Return the gap of the pair of groups whose adjusted gap is largest.
 
     The noise of a pair is `critical` times the square root of the sum of its inverse
-    sizes. Only pairs of the largest groups are compared if there are many, since their
-    noise is smallest. The slopes are those at the threshold of the largest difference.
+    sizes; the excess over the smallest noise of a pair is subtracted from its gap. If
+    there are many groups, only pairs of the largest groups are compared, as their noise
+    is smallest. The slopes are computed at the threshold of the largest difference.
     """
     sizes = rows.groups.sizes()
     groups, present = keep_labels(rows.groups, sizes > 0), np.flatnonzero(sizes)
@@ -487,15 +497,16 @@ def _largest_gap(rows: Rows, critical: float = 0.0) -> GapEstimate:
     halves = {(0, int(present[g])): float(inverse_sizes[g]) / 2 for g in pair}
     smallest = float(scales.min())
     mean_noise = smallest * _mean_distance(rows)
-    return GapEstimate(value, slopes, halves, critical * smallest, smallest, mean_noise)
+    return NoisyGap(value, slopes, halves, critical * smallest, smallest, mean_noise)
 
 
 def _mean_distance(rows: Rows) -> float:
     """Simulate the mean of the largest distance between a Brownian bridge and 0.
 
-    As a multiple of `scale` the result is the mean of the largest distance between
-    empirical CDFs, at the heights of scores in the CDF of all rows. With two scores it
-    is less than half of what it is where all scores differ.
+    The distance is taken at the heights of the scores in the CDF of all rows. The
+    result times `scale` is the mean of the largest distance between the empirical CDFs
+    of two groups that do not differ. With two distinct scores it is less than half of
+    the result for scores that all differ.
     """
     values, places = np.unique(rows.y_pred, return_inverse=True)
     shares = np.bincount(places, rows.weights, len(values)) / rows.weights.sum()

@@ -113,23 +113,23 @@ class FoldMitigator(Protocol):
 
 
 class LinkedToSite(Versioned):
-    """Mixin of estimators, which link to their page of the site and know their version.
+    """Mixin of estimators that link to their page of the site and know their version.
 
-    Both as scikit-learn's estimators do.
+    Scikit-learn's own estimators do both.
     """
 
     _doc_link_module = "skfair"
 
     @property
     def _doc_link_template(self) -> str:
-        """Page of an estimator on the site that SKFAIR_DOCS names, or no link."""
+        """Address of an estimator on the site that SKFAIR_DOCS names, or no link."""
         site = os.environ.get("SKFAIR_DOCS", "").rstrip("/")
         page = "/generated/{estimator_module}.{estimator_name}.html"
         return site and site + page
 
 
 class MetaMitigator(LinkedToSite, CallbackSupportMixin):  # type: ignore[misc]
-    """Mixin of mitigators around another estimator: its tags, and routing to it."""
+    """Mixin of mitigators around another estimator: tags, and routing of metadata."""
 
     estimator: Any
 
@@ -259,10 +259,11 @@ def check_estimator(mitigator: FoldMitigator) -> None:
 class FitInputs(NamedTuple):
     """Checked arguments of `fit`.
 
-    `X` are the features that the estimator gets, `target` are its classes or numbers;
-    true labels in `rows` are positions in `classes`, which a regressor lacks. `strata`
-    are the labels of the strata compared, `dropped` the positions of columns that X
-    lacks. `ungrouped` says whether some rows had no group.
+    `X` are the features that the estimator gets, `target` their classes or numbers. The
+    true labels in `rows` are positions in `classes`; regressors have no classes.
+    `strata` are the labels of the strata that are compared, `dropped` the positions of
+    the columns that were taken out of X. `ungrouped` says whether some rows have no
+    group.
     """
 
     X: Any
@@ -291,10 +292,11 @@ def check_fit_inputs(
 ) -> FitInputs:
     """Check the arguments of `fit`, and find classes and groups.
 
-    A frozen `estimator` has the classes. Strata come from `control_features`, or from
-    the columns of X that `stratum_selector` names; strata that cannot be compared are
-    left out, unless `all_strata`. Where no groups are given, a warning says what
-    happens `without_groups`, unless nothing would happen with groups either.
+    A frozen `estimator` defines the classes. Strata come from `control_features`, or
+    from the columns of X that `stratum_selector` names. Strata that cannot be compared
+    are left out, unless `all_strata` is True. If no groups are given, a warning says
+    what happens `without_groups`; `warns_without_groups` is False where groups would
+    change nothing.
     """
     check_flag("drop_sensitive", mitigator.drop_sensitive)
     weights = check_weights(sample_weight, count_rows(X))
@@ -336,7 +338,7 @@ def check_fit_inputs(
 def read_strata(
     selector: Selector | None, X: Any, control_features: ArrayLike | None
 ) -> Groups | None:
-    """Return the stratum of each row: labels, or columns of X; None without either."""
+    """Return the stratum of each row, from labels or from columns of X, or None."""
     if control_features is None and selector is None:
         return None
     return resolve_strata(
@@ -345,9 +347,9 @@ def read_strata(
 
 
 def _feature_names(estimator: Any) -> NDArray[Any] | None:
-    """Return the names of the features seen in `fit`, None where they have no names.
+    """Return the names of the features seen in `fit`, or None.
 
-    As all estimators of scikit-learn, ours have the attribute only with names.
+    As in scikit-learn, an estimator has the attribute only if the features have names.
     """
     names: NDArray[Any] | None = getattr(estimator, "feature_names_in_", None)
     return names
@@ -362,9 +364,9 @@ def _refuse_numbers(
 ) -> None:
     """Raise if the groups or strata of an argument come from a column of numbers.
 
-    Nearly every row is a group of its own, or the `selector` names a column of X by its
-    position, and the column has many values. Labels that are no columns of X have no
-    selector. `names` are the names of the columns.
+    This is so if nearly every row is a group of its own, or if the `selector` names a
+    column of X by its position and the column has many values. Labels that are not
+    columns of X have no selector. `names` are the names of the columns.
     """
     labels = keep_labels(groups, groups.sizes() > 0).labels
     many = _MANY_GROUPS if argument == "sensitive_features" else math.inf
@@ -393,7 +395,8 @@ def _refuse_numbers(
 def features_to_predict(mitigator: Mitigator, X: Any) -> Any:
     """Return the features that the estimator gets, in a container of rows.
 
-    X has the features seen in `fit`; features that were dropped may be absent.
+    X has the features seen in `fit`; those that the estimator does not get may be
+    absent.
     """
     check_is_fitted(mitigator, "groups_")
     X, dropped = as_table(X), mitigator._dropped
@@ -479,7 +482,7 @@ def as_table(X: Any) -> Any:
 
 
 def _check_target(X: Any, y: Any) -> NDArray[Any]:
-    """Return y as an array with one value for each row of X."""
+    """Return y as an array; raise unless it has one value for each row of X."""
     check_consistent_length(X, y)
     y = column_or_1d(y, warn=True)
     assert_all_finite(y, input_name="y")
@@ -501,7 +504,7 @@ def _find_classes(
     sample_weight: NDArray[Any] | None,
     several: bool,
 ) -> NDArray[Any]:
-    """Return the classes, two unless there may be several: of y or a frozen model."""
+    """Return the classes of y, or of a frozen model; raise unless their number fits."""
     check_classification_targets(y)
     classes = present = weighted = np.unique(y)
     if isinstance(estimator, FrozenEstimator):
@@ -532,13 +535,13 @@ def _find_classes(
 
 
 def _most_values(labels: Sequence[Any]) -> int:
-    """Count the distinct values of each column, and return the largest count."""
+    """Return the largest number of distinct values in a column."""
     columns = zip(*labels, strict=True) if n_columns_of(labels) > 1 else [labels]
     return max(len(set(column)) for column in columns)
 
 
 def groups_to_compare(groups: Groups) -> Groups:
-    """Keep the labels of groups that have rows, of which there must be two."""
+    """Keep the labels of groups that have rows; raise if there are fewer than two."""
     groups = keep_labels(groups, groups.sizes() > 0)
     if len(groups.labels) < 2:
         raise ValueError(
@@ -556,9 +559,9 @@ def keep_comparable(
 ) -> tuple[Groups, Groups | None]:
     """Keep the groups and strata that can be compared, by the rows that have weight.
 
-    Strata with fewer than two groups, or fewer rows than their `min_group_size`, are
-    left out (code -1), and so are groups that are in none of the others, with a
-    warning.
+    Strata with fewer than two groups, or with fewer rows than their `min_group_size`,
+    are left out (code -1). Groups that are in none of the other strata are left out,
+    too. With `warn`, a warning names them.
     """
     weighted = np.ones(len(groups), dtype=bool) if weights is None else weights > 0
     weighted_sizes = groups[weighted].sizes()
@@ -604,10 +607,10 @@ def labels_text(labels: Sequence[Any]) -> str:
 
 
 def weight_keyword(estimator: Any) -> str:
-    """Name the keyword by which the `fit` of an estimator takes sample weights.
+    """Return the keyword by which the `fit` of an estimator takes sample weights.
 
-    For a pipeline without metadata routing it has the name of its last step before it,
-    as ``"clf__sample_weight"``.
+    In a pipeline without metadata routing, the name of the last step comes first:
+    ``"clf__sample_weight"``.
     """
     if has_fit_parameter(estimator, "sample_weight"):
         return "sample_weight"
@@ -639,9 +642,9 @@ def route_fit_params(
 ) -> Bunch:
     """Route the metadata passed to `fit` to the mitigator's estimator and splitter.
 
-    Without metadata routing a `cv` that is no number gets `groups`. The estimator gets
-    all other `fit_params`, and the weights if it, or the last step of a pipeline, takes
-    them; otherwise there is a warning.
+    Without metadata routing, a splitter given as `cv` gets `groups`. The estimator gets
+    all other `fit_params`. It also gets the weights if it takes weights, or the last
+    step of a pipeline does; if neither does, there is a warning.
     """
     if get_config()["enable_metadata_routing"]:
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
@@ -688,8 +691,8 @@ def make_splits(
     """Return training and test rows by `cv`; a number makes folds that are stratified.
 
     The folds are stratified by class and cell, and each class needs a row for each
-    fold. For a regressor tenths of the rows, by order of the target, stand for classes.
-    A number makes at most `most_folds` folds.
+    fold. For a regressor, the tenths of the rows in the order of the target take the
+    place of classes. A number makes at most `most_folds` folds.
     """
     cv, seed = mitigator.cv, mitigator.random_state
     regressor = is_regressor(mitigator)
@@ -712,7 +715,7 @@ def make_splits(
 
 
 def tenths_of(y: Floats) -> Integers:
-    """Return which tenth of the rows each row is in, 0 to 9, in order of the target."""
+    """Return the tenth (0 to 9) of each row, in the order of the target."""
     ranks = np.argsort(np.argsort(y, kind="stable"), kind="stable")
     return np.asarray(ranks * 10 // len(y))
 
@@ -724,9 +727,9 @@ def predict_targets(
     routed: Bunch,
     tasks: Tasks,
 ) -> tuple[list[Any], Rows]:
-    """Fit the estimator of a mitigator on folds, and predict targets of held-out rows.
+    """Fit a mitigator's estimator on folds, and predict the targets of held-out rows.
 
-    `predict_folds` describes the models and the rows.
+    `predict_folds` describes what is returned.
     """
     return predict_folds(
         mitigator.estimator,
@@ -754,12 +757,12 @@ def predict_folds(
 ) -> tuple[list[Any], Rows]:
     """Fit a clone to the training part of each split, and predict the rows left out.
 
-    The models come with the rows that they hold out, one model after the other: `fold`
-    is the position of the model, and `y_pred` has a column with the probability of each
-    label; a regressor, which has no labels, has one column of predictions. Rows whose
-    target is not among the labels are predicted, but not trained on. A frozen estimator
-    predicts all rows, since it was fitted to none of them. `done` is called after each
-    fit.
+    The models are returned with the rows they held out, ordered by model. In these rows
+    `fold` is the position of the model, and `y_pred` has a column for the probability
+    of each label; a regressor has no labels, and one column of predictions. Rows whose
+    target is not among the labels are predicted, but no model is fitted to them. A
+    frozen estimator predicts all rows, since it was fitted to none of them. `done` is
+    called after each fit.
     """
     positions = np.arange(len(target))
     if isinstance(estimator, FrozenEstimator):
@@ -792,7 +795,7 @@ def predict_folds(
 def _check_training_parts(
     rows: Rows, target: NDArray[Any], labels: list[Any], splits: list[Split]
 ) -> None:
-    """Raise where a classifier would be fitted to rows of one class, or one group."""
+    """Raise if the training rows of a classifier are all of one class, or one group."""
     for train, _ in splits:
         values = target[train]
         if len(values) and (values != values[0]).any():
@@ -816,9 +819,9 @@ def _model_and_predictions(
 
 
 def label_probabilities(model: Any, X: Any, labels: list[Any] | None) -> Floats:
-    """Return the probability of each label, 0 of those a classifier has not seen.
+    """Return the probability of each label; 0 for labels a classifier has not seen.
 
-    A regressor has no labels, and its predictions are the only column.
+    A regressor has no labels: the only column is its predictions.
     """
     if labels is None:
         predicted = column_or_1d(model.predict(X))
@@ -845,7 +848,7 @@ def label_probabilities(model: Any, X: Any, labels: list[Any] | None) -> Floats:
 
 
 def mean_probabilities(models: list[Any], X: Any, labels: list[Any] | None) -> Floats:
-    """Return the mean probability of each label over fitted models."""
+    """Return the probability of each label, averaged over fitted models."""
     predicted = [label_probabilities(model, X, labels) for model in models]
     return np.asarray(np.mean(predicted, axis=0))
 
@@ -871,7 +874,7 @@ def check_validation_fraction(
     """Raise unless a `validation_fraction` is valid.
 
     None is valid unless the fraction is `needed`. `automatic` is the value, if there is
-    one, that leaves the share to the model.
+    one, by which the model chooses the fraction.
     """
     if fraction == automatic or (fraction is None and not needed):
         return
@@ -887,8 +890,8 @@ def hold_out_if_possible(
 ) -> tuple[Integers, Integers] | None:
     """Draw positions as `hold_out` does, for a comparison with the plain classifier.
 
-    There are none (None) of fewer than 200 rows, and, with a warning, where a part
-    would not have two classes and two groups.
+    Returns None for fewer than 200 rows. It also returns None, with a warning, if one
+    part would lack two classes or two groups.
     """
     if np.count_nonzero(rows.weights) < MIN_ROWS:
         return None
@@ -912,7 +915,7 @@ def hold_out_if_possible(
 
 
 def most_groups(rows: Rows) -> int:
-    """Count the groups of the stratum with the most groups."""
+    """Return the number of groups in the stratum that has the most."""
     cells = np.unique(rows.stratum_group_codes)
     strata = cells[cells >= 0] // max(1, rows.n_groups)
     return int(np.bincount(strata, minlength=1).max())

@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 from skfair._utils._arrays import Integers
 from skfair._utils._columns import Selector as Selector
 from skfair._utils._columns import names_columns, open_frame, select_columns
-from skfair._utils._text import all_digits, listed, shown
+from skfair._utils._text import all_digits, counted, listed, shown
 from skfair._utils._validation import (
     ParameterError,
     as_array,
@@ -159,7 +159,7 @@ or Groups
         None warns of words that often do; an empty list says that none does.
     bins : list of numbers, or dict of column name -> list of numbers, default=None
         Increasing edges that make ranges of a column of numbers: ``[30, 50]`` stands
-        for under 30, 30 to under 50, and 50 and over. Ranges without rows are no
+        for under 30, 30 to under 50, and 50 and over. Ranges without rows are not
         groups. Several columns need a dictionary.
     rare : {"keep", "drop", "merge"}, default="keep"
         What to do with groups of fewer than `min_group_size` rows: keep them, so that
@@ -183,7 +183,7 @@ or Groups
         if `rare` is given without `min_group_size`.
     TypeError
         If labels cannot be compared, such as sets, or `labels` or `missing_values` is
-        no list.
+        not a list.
 
     Warns
     -----
@@ -638,9 +638,10 @@ def encode_column(
                 ", and in place of the name of a column of X a function: "
                 f"lambda X: encode_groups(X[{name!r}], missing='group')"
             )
+        n_values = counted(n_missing, "missing value")
         raise ValueError(
-            f"{argument} has {n_missing} missing values{where}, expected none. In "
-            "place of labels pass skfair.groups.encode_groups(labels, missing='group')"
+            f"{argument} has {n_values}{where}, expected none. In place of labels pass "
+            "skfair.groups.encode_groups(labels, missing='group')"
             " to make these rows a group, or missing='drop' to leave them out"
             f"{tip}."
         )

@@ -157,7 +157,7 @@ compares_numbers = partial(
     exempt={
         "test_three_classes": "any number is a true value",
         "test_metrics_of_errors_say_so": "no row has the true value of another",
-        "test_text_labels": "labels are no numbers",
+        "test_text_labels": "labels are not numbers",
     },
 )
 
@@ -176,7 +176,7 @@ OF_REALS = NOT_READ | {
     "test_scores_outside_zero_and_one": "any numbers",
     "test_scores_outside_zero_and_one_by_rounding_only": "likewise",
     "test_three_classes": "scores may predict any target",
-    "test_scores_of_three_classes": "a number is no class",
+    "test_scores_of_three_classes": "a number is not a class",
     "test_two_dimensional_input": "likewise",
 }
 

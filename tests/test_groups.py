@@ -158,7 +158,7 @@ def test_an_index_of_several_levels_is_as_many_columns():
     expected = encode_groups(people, missing="group")
     assert (found.labels, found.names) == (expected.labels, expected.names)
     np.testing.assert_array_equal(found.codes, expected.codes)
-    with pytest.raises(ValueError, match="1 missing values in column 'race'"):
+    with pytest.raises(ValueError, match="1 missing value in column 'race'"):
         encode_groups(index)
 
 
@@ -492,7 +492,7 @@ def test_unused_category_may_be_left_out_of_labels():
 @pytest.mark.parametrize("labels", [[3, 1, 2, 1], ["c", "a", "b", "a"]])
 def test_masked_labels_are_missing(labels):
     column = np.ma.array(labels, mask=[False, False, True, False])
-    with pytest.raises(ValueError, match="sensitive_features has 1 missing values"):
+    with pytest.raises(ValueError, match="sensitive_features has 1 missing value"):
         encode_groups(column)
     dropped = encode_groups(column, missing="drop")
     assert decoded(dropped) == [labels[0], labels[1], None, labels[1]]
@@ -710,7 +710,7 @@ def test_text_of_variable_length():
     text = np.array(["F", "M", "F"], dtype=np.dtypes.StringDType())
     assert encode_groups(text).labels == ("F", "M")
     kind = np.dtypes.StringDType(na_object=np.nan)
-    with pytest.raises(ValueError, match="has 1 missing values"):
+    with pytest.raises(ValueError, match="has 1 missing value"):
         encode_groups(np.array(["F", np.nan], dtype=kind))
     both = encode_groups(np.stack([text, text[::-1]], axis=1))
     assert both.labels == (("F", "F"), ("M", "M"))
@@ -778,7 +778,7 @@ def test_words_for_missing_values(container, label):
     assert (dropped.labels, dropped.codes.tolist()) == (("F", "M"), [0, 1, -1])
     grouped = encode_groups(labels, missing_values=(label,), missing="group")
     assert grouped.labels == ("F", "M", "(missing)")
-    with pytest.raises(ValueError, match="has 1 missing values"):
+    with pytest.raises(ValueError, match="has 1 missing value"):
         encode_groups(labels, missing_values=[label])
 
 

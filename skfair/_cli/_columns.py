@@ -20,7 +20,7 @@ WHOLE = r"^([+-]?[0-9]+)\.0+$"
 #: Number, and number whose digits are grouped by threes.
 NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 _GROUPED = r"[+-]?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]+)?"
-#: What an error about scores that are no probabilities adds.
+#: What an error about scores that are not probabilities adds.
 TAKES_ANY = " With --scale rank scores may be any finite numbers."
 
 

@@ -74,7 +74,7 @@ def input_record(path: Path) -> dict[str, str]:
                 f"as '{file}/*.csv'."
             )
         if not file.is_file():
-            raise FileNotFoundError(f"{file} does not exist or is no file.")
+            raise FileNotFoundError(f"{file} does not exist or is not a file.")
     if files == [path]:
         return {"input": visible_text(path.name, 100), "sha256": hash_file(path)}
     lines = "".join(f"{hash_file(file)}  {file.name}\n" for file in files)

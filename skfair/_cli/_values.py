@@ -62,7 +62,7 @@ def check_missing(
 
 
 def check_scores(rows: Any, faults: Faults) -> None:
-    """Report scores, and a threshold, that are no probabilities."""
+    """Report scores, and a threshold, that are not probabilities."""
     args = faults.args
     if args.scale != "probability":
         return
@@ -225,7 +225,7 @@ def _ask_for_counts(rows: Any, faults: Faults) -> None:
 
 
 def _are_counted(rows: Any, counts: Any, faults: Faults) -> bool:
-    """Report decisions that are numbers of people."""
+    """Add a fault if a column of decisions holds numbers of people; say if one does."""
     args = faults.args
     decisions = [name for name in args.y_pred if name in counts]  # no numbers
     for name in decisions if rows.in_memory else ():

@@ -54,7 +54,7 @@ MARK_UNITS = {"probability": "score", "rank": "rank", "real": "number"}
 #: Significant digits of these.
 SCORE_DIGITS = {"probability": 3, "rank": 3, "real": 6}
 UNITS = {"probability": "score units", "rank": "share of everyone"}
-#: Colours of marks that are no group.
+#: Colours of marks that are not a group.
 INK = "#222222"
 SHADE = "#999999"
 _MAX_LABEL = 40

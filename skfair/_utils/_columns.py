@@ -66,7 +66,7 @@ def check_selector(argument: str, selector: Any) -> None:
     raise TypeError(
         f"{argument} of a scorer must name columns of X, or be a function of X, got "
         f"{'labels in a ' if hasattr(selector, '__len__') else 'a '}"
-        f"{type(selector).__name__}. Groups that are no column of X are routed: "
+        f"{type(selector).__name__}. Groups that are not a column of X are routed: "
         "sklearn.set_config(enable_metadata_routing=True), and pass "
         f"{argument} to search.fit, or params={{'{argument}': ...}} to "
         "cross_val_score."
@@ -164,8 +164,8 @@ def _locate(
     if not all(map(_is_name, wanted)):
         raise TypeError(
             f"{argument} must name columns of X, or be a function of X, got a "
-            f"{type(selector).__name__}. Labels that are no column of X are given to "
-            f"the method, as fit(X, y, {argument}=...)."
+            f"{type(selector).__name__}. Labels that are not a column of X are given "
+            f"to the method, as fit(X, y, {argument}=...)."
         )
     table = open_frame(X, "X", eager_only=True, pass_through=True)
     if not isinstance(table, nw.DataFrame):

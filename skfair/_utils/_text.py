@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import unicodedata
 from collections.abc import Hashable
+from inspect import isroutine
 from typing import Any
 
 import numpy as np
@@ -39,8 +40,11 @@ def one_line(value: Any) -> str:
 
 
 def shown(value: Any) -> str:
-    """Write a value for an error message, or its type if the value is long."""
-    text = repr(value)
+    """Write a value for an error message, or its type if the value is long.
+
+    A function is written by its name, since its repr has an address in memory.
+    """
+    text = value.__name__ if isroutine(value) else repr(value)
     is_short = len(text) <= 200 and "\n" not in text
     return text if is_short else f"a {type(value).__name__}"
 

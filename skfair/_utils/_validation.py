@@ -15,13 +15,13 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._arrays import Floats
-from skfair._utils._text import shown
+from skfair._utils._text import counted, shown
 
 #: What scores are: probabilities, or numbers of which only the order counts.
 Scale = Literal["probability", "rank"]
 #: Or numbers in a unit, in which the metric is.
 AnyScale = Literal["probability", "rank", "real"]
-#: What an error about scores that are no probabilities adds.
+#: What an error about scores that are not probabilities adds.
 TAKES_ANY = " With scale='rank' scores may be any finite numbers."
 #: What an error about a missing number adds.
 _LEAVE_OUT = " Leave the rows without a number out of all arguments."
@@ -362,7 +362,8 @@ def check_no_missing(values: NDArray[Any], name: str) -> None:
     """Raise if any class label is NaN, None or another null."""
     n_missing = int(np.count_nonzero(pd.isna(values)))
     if n_missing:
-        raise ValueError(f"{name} has {n_missing} missing labels, expected none.")
+        n_labels = counted(n_missing, "missing label")
+        raise ValueError(f"{name} has {n_labels}, expected none.")
 
 
 def check_weights(

@@ -70,7 +70,7 @@ def warn_if_reordered(**rows: Any) -> None:
 
 
 def warn_of_means(name: str) -> None:
-    """Warn that the means of numbers between 0 and 1 are no rates of decisions."""
+    """Warn that the means of numbers between 0 and 1 are not rates of decisions."""
     warn_user(
         f"y_pred holds numbers between 0 and 1, such as probabilities, and {name} "
         "compares their means: threshold=0.5 compares decisions, scale='real' "

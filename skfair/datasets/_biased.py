@@ -90,12 +90,12 @@ def make_biased_classification(
 
     Notes
     -----
-    With rates for one attribute, each of its labels has exactly that probability of
-    y = 1. With rates for several they are combined on the log-odds scale: the odds
-    ratio between two labels of an attribute is that of their rates, whatever the
-    other attributes, and the level is the mean, over the attributes with rates, of
-    their average log-odds. The overall rate of a label then differs in general
-    from the one given.
+    With rates for one attribute, each of its labels has exactly the given probability
+    of y = 1. Rates of several attributes are combined on the log-odds scale. The odds
+    ratio between two labels of an attribute is the odds ratio of their rates, whatever
+    the other attributes are. The overall level is the mean, over the attributes with
+    rates, of their average log-odds. The overall rate of a label then generally differs
+    from the given rate.
 
     Features are standard normal noise plus ``class_sep * (2 * y - 1)`` plus the
     shifts, along the direction in which all features grow alike. A model fitted
@@ -272,9 +272,9 @@ def make_biased_scores(
 
     Notes
     -----
-    Equation 9 of [1]_ writes the second density as that of N(0.55, 1) at ten times the
-    score. The distance of 1.19 that it reports belongs to N(0.55, 0.1), as here; taken
-    literally, the equation puts that group near 0, at a distance of 1.43.
+    Equation 9 of [1]_ evaluates the density of N(0.55, 1) at ten times the score. The
+    distance of 1.19 that the paper reports belongs to N(0.55, 0.1), which is used here.
+    Taken literally, the equation puts group 1 near 0, at a distance of 1.43.
 
     References
     ----------

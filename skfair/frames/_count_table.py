@@ -32,11 +32,11 @@ def count_table(
 ) -> CountTable:
     """Count the rows of a table that are alike, where the rows are.
 
-    The table is read once, by one aggregation; only its cells are moved: one for each
-    group, true label, and decision, distinct score or bin that has rows. Without bins
-    all metrics are exact: that is for decisions, and for scores that are rounded or
-    come from trees. Where nearly every row has a score of its own, bins serve a table
-    of any size, and metrics are known within bounds.
+    The table is read once, by one aggregation, and only the cells are moved. A cell is
+    a group, a true label, and a decision, distinct score or bin, with its number of
+    rows. Without bins all metrics are exact; use this for decisions, and for scores
+    that are rounded or come from trees. Where nearly every row has its own score, bins
+    serve tables of any size, and metrics are known within bounds.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def count_table(
         are NULL, NaN or infinite, with `n_bins` outside [0, 1], if labels or groups are
         missing, or if weights are negative or not finite.
     TypeError
-        If `frame` is no table, or if weights, or scores in bins, are no numbers.
+        If `frame` is not a table, or if weights, or scores in bins, are not numbers.
 
     See Also
     --------

@@ -39,7 +39,7 @@ _ALLOWED: dict[str, tuple[tuple[Any, ...], str]] = {
 
 
 def find_library(estimator: Any) -> Literal["lightgbm", "xgboost"]:
-    """Return the library of a classifier, or raise if it is not one of the two."""
+    """Return the library of a classifier, XGBoost or LightGBM; raise for any other."""
     # Whoever has an instance has imported its library.
     lightgbm, xgboost = sys.modules.get("lightgbm"), sys.modules.get("xgboost")
     if lightgbm is not None and isinstance(estimator, lightgbm.LGBMClassifier):
@@ -56,7 +56,7 @@ def find_library(estimator: Any) -> Literal["lightgbm", "xgboost"]:
 
 
 def check_boosting(estimator: Any, fit_params: dict[str, Any]) -> None:
-    """Raise if parameters of an estimator, or of its `fit`, contradict the penalty."""
+    """Raise if parameters of an estimator, or of `fit`, conflict with the penalty."""
     params = estimator.get_params()
     for name, (values, advice) in _ALLOWED.items():
         value = params.get(name, values[0])
@@ -76,14 +76,14 @@ def check_boosting(estimator: Any, fit_params: dict[str, Any]) -> None:
 
 
 def to_table(X: Any) -> Any:
-    """Return X in a container that both libraries read in all places."""
+    """Return X in a container that both libraries accept for fits and predictions."""
     if issparse(X):
         return csr_matrix(X)  # LightGBM reads no sparse arrays
     return np.asarray(X) if isinstance(X, (list, tuple)) else X
 
 
 def fit_plain(estimator: Any, X: Any, rows: Rows, params: dict[str, Any]) -> Any:
-    """Fit a clone of a classifier as it is."""
+    """Fit a clone of a classifier with its own objective."""
     return clone(estimator).fit(X, rows.y_true, **_add_weights(params, rows))
 
 
@@ -122,8 +122,9 @@ def _add_weights(params: dict[str, Any], rows: Rows) -> dict[str, Any]:
 def _make_binary(model: Any, start: float) -> Any:
     """Make a model with a custom objective predict as a binary classifier.
 
-    LightGBM does not keep the log-odds from which such trees start, and predicts no
-    probabilities by them. The start is added to the leaves of the first tree.
+    With a custom objective, LightGBM neither stores the log-odds from which the trees
+    start, nor turns log-odds into probabilities. The start is added to the leaves of
+    the first tree.
     """
     booster = model.booster_
     text = booster.model_to_string(num_iteration=1)
@@ -157,11 +158,11 @@ def group_probabilities(
     params: dict[str, Any],
     rng: np.random.RandomState,
 ) -> Floats:
-    """Return the probability of each group given X, by fits to halves of the rows.
+    """Return the probability of each group given X, by models of the other half.
 
-    The other half of the rows is predicted. The groups are the codes from 0 on. The
-    halves have equally many rows of each group. Rows without a group (code -1) have
-    probabilities, too.
+    The rows of each group are divided into two equal halves. A model that was fitted to
+    one half predicts the other half. The groups are the codes from 0 on. Rows without a
+    group (code -1) get probabilities, too.
     """
     rows = replace(rows, weight=weights_in_rows(rows.weight))
     order = np.lexsort((rng.permutation(len(codes)), codes))
@@ -184,10 +185,10 @@ def group_probabilities(
 
 
 def mix_own_group(probabilities: Floats, codes: NDArray[np.integer]) -> Floats:
-    """Return mean of the probabilities and of the group itself, which counts a tenth.
+    """Mix the probabilities with the own group of the row, which counts a tenth.
 
-    In the shape (n_samples, n_strata, n_groups) the probabilities of strata stay as
-    they are; rows without a group (code -1) keep their probabilities.
+    In the shape (n_samples, n_strata, n_groups) the probability of each stratum stays
+    as it is. Rows without a group (code -1) keep their probabilities.
     """
     *_, n_groups = probabilities.shape
     by_stratum = probabilities.reshape(len(codes), -1, n_groups)
@@ -221,10 +222,10 @@ def joint_probabilities(
 
 
 def _group_classifier(estimator: Any) -> Any:
-    """Return a clone that predicts groups, with half the trees.
+    """Return a clone that predicts groups, with half as many trees.
 
-    Options that are about labels are left out. From half of the rows, fewer trees can
-    learn what also holds for new rows.
+    Options that concern labels are left out. Half of the rows are too few for as many
+    trees to generalise.
     """
     params = estimator.get_params()
     n_trees = params["n_estimators"] or _N_TREES
@@ -240,7 +241,7 @@ def _group_classifier(estimator: Any) -> Any:
 def _calibrate(
     probabilities: Floats, codes: NDArray[np.integer], weights: Floats | None
 ) -> Floats:
-    """Calibrate probabilities, so that their sum is the weight of each group."""
+    """Scale probabilities until the sum over rows is the weight of each group."""
     grouped = codes >= 0
     log_probabilities = np.log(np.clip(probabilities, _LEAST, 1))
     sample_weight = None if weights is None else weights[grouped]

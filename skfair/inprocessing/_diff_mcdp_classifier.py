@@ -119,10 +119,10 @@ class DiffMCDPClassifier(
         to stop after 10 evaluations without a smaller one, and to keep the parameters
         with the smallest one.
     validation_fraction : float in (0, 1) or None, default=0.1
-        Share of the rows that is held out for the comparison with a plain network, and
-        of the others that for early stopping. With None nothing is compared and no
-        plain network is trained, which halves the time; so it is with fewer than 200
-        rows.
+        Share of the rows that is held out for the comparison with a plain network; the
+        same share of the other rows is held out for early stopping. With None, and with
+        fewer than 200 rows, nothing is compared and no plain network is trained, which
+        halves the time.
     temperature : float, default=50.0
         Steepness of the sigmoids, above 0. The larger it is, the closer the smoothed
         CDFs are to the true ones, and the fewer scores have a gradient.
@@ -178,11 +178,10 @@ class DiffMCDPClassifier(
     half the time.
 
     Mini-batches have equally many rows of each group, as far as the group has them,
-    since the gap of a group with few rows is mostly noise; in the log-loss rows are
-    weighted to undo this. The defaults of `temperature` and `max_iter` were chosen on
-    Adult and Bank Marketing: of the temperatures in the paper, 5, 10, 20 and 50, the
-    largest gave the smallest MCDP(0) at equal average precision, and 100 was not
-    better.
+    since the gap of a group with few rows is mostly noise; weights undo this in the
+    log-loss. The defaults of `temperature` and `max_iter` were chosen on Adult and Bank
+    Marketing: of the temperatures in the paper, 5, 10, 20 and 50, the largest gave the
+    smallest MCDP(0) at equal average precision, and 100 was not better.
 
     References
     ----------
@@ -314,17 +313,20 @@ class DiffMCDPClassifier(
         rng = check_random_state(self.random_state)
         X = as_table(X)
         validate_data(self, X, y, skip_check_array=True)
-        columns = X, y, sensitive_features, control_features, sample_weight
         inputs = check_fit_inputs(
             self,
-            *columns,
+            X,
+            y,
+            sensitive_features=sensitive_features,
+            control_features=control_features,
+            sample_weight=sample_weight,
             stratum_selector=self.control_features,
             warns_without_groups=self.strength != 0,
         )
         self.classes_, self.groups_ = inputs.classes, inputs.rows.labels
         self.strata_, self._dropped = inputs.strata, inputs.dropped
         features, rows = self._features(inputs.X), inputs.rows
-        if rows.weight is not None:  # only rows with weight, 1 in the mean
+        if rows.weight is not None:  # only rows with weight, 1 on average
             weighted = np.flatnonzero(rows.weight)
             features, rows = features[weighted], rows[weighted]
             rows = replace(rows, weight=rows.weights / rows.weights.mean())
@@ -342,8 +344,12 @@ class DiffMCDPClassifier(
         tasks.begin(n_networks * self.max_iter)
         parameters, self.history_ = train(
             [values.copy() for values in first],
-            *(train_on, watched, loss, self, rng),
-            tasks.done,
+            train_on=train_on,
+            watched=watched,
+            loss=loss,
+            network=self,
+            rng=rng,
+            done=tasks.done,
         )
         self.comparison_: Comparison | None = None
         if held_out is not None:
@@ -364,7 +370,7 @@ class DiffMCDPClassifier(
         return self
 
     def _split(self, rows: Rows, compares: bool, rng: np.random.RandomState) -> Parts:
-        """Draw the rows to stop by, and to compare on, from the rows with weight."""
+        """Draw rows to stop by and rows to compare on, from the rows with weight."""
         training, stopping, held_out = np.arange(len(rows)), None, None
         share = self.validation_fraction
         if compares and share is not None:
@@ -440,7 +446,7 @@ class DiffMCDPClassifier(
         return np.asarray(self.classes_[second.astype(np.intp)])
 
     def _features(self, X: Any) -> Any:
-        """Return features as numbers."""
+        """Return the features as an array of numbers."""
         with tip_to_drop(self, X):
             return check_array(
                 X,
@@ -458,9 +464,10 @@ class DiffMCDPClassifier(
 
 
 class Parts(NamedTuple):
-    """Positions of rows to train on, to stop by, and to compare on.
+    """Positions of rows for three purposes: to train, to stop, and to compare.
 
-    Rows that choose the step would flatter both networks in the comparison.
+    The comparison has rows of its own: rows that chose the step of training would
+    flatter both networks.
     """
 
     training: Integers
@@ -503,9 +510,9 @@ def train(
 ) -> tuple[Parameters, dict[str, NDArray[Any]]]:
     """Return the trained parameters and a history, with one entry for each step.
 
-    Features and rows come in pairs, to train on and to watch. The step with the
-    smallest loss on the rows watched has the parameters that are returned, without such
-    rows the last step. The initial arrays change in place.
+    `train_on` and `watched` are pairs of features and rows. The parameters of the step
+    with the smallest loss on the rows watched are returned; without such rows, those of
+    the last step. The initial arrays change in place.
     """
     X, rows = train_on
     optimizer = Adam(parameters)
@@ -552,8 +559,8 @@ def batch_gradients(
 ) -> tuple[dict[str, float], Parameters]:
     """Return the losses of a mini-batch, and the gradient of the penalised loss.
 
-    The gradient has the shapes of the parameters. With the weights `factors` means over
-    the batch estimate means over all rows.
+    The gradient has the shapes of the parameters. Each row is weighted by its entry of
+    `factors`, so that means over the batch estimate means over all rows.
     """
     activations = forward(X, parameters, network.dropout, rng)
     logits = activations[-1][:, 0].astype(np.float64)
@@ -580,15 +587,18 @@ def batch_gradients(
 
 
 def _penalised_gap(scores: Floats, rows: Rows, loss: PenalisedLoss) -> SmoothGap | None:
-    """Return the gap of the scores of some rows, None where nothing is penalised."""
+    """Return the gap of the scores of some rows; None if no gap is penalised."""
     codes, weights = rows.groups.codes, rows.weights
     if not loss.strength or codes.max() < 0:
         return None
 
     def stratum_gap(positions: Any, stratum: int) -> SmoothGap:
         return smooth_gap(
-            *(scores[positions], codes[positions], weights[positions]),
-            *(loss.temperature, loss.objective),
+            scores[positions],
+            codes[positions],
+            weights[positions],
+            loss.temperature,
+            loss.objective,
         )
 
     strata = None if rows.strata is None else rows.strata.codes
@@ -598,7 +608,7 @@ def _penalised_gap(scores: Floats, rows: Rows, loss: PenalisedLoss) -> SmoothGap
 def _validation_loss(
     parameters: Parameters, X: Any, rows: Rows, loss: PenalisedLoss
 ) -> float:
-    """Return the log-loss plus strength times gap of held-out rows."""
+    """Return the log-loss of held-out rows, plus the strength times their gap."""
     logits = predict_logits(X, parameters)
     log_loss = rows.weights @ log_losses(logits, rows.y_true) / rows.weights.sum()
     gap = _penalised_gap(expit(logits), rows, loss)
@@ -623,9 +633,10 @@ def _check_finite(
 
 
 def even_sizes(available: NDArray[np.intp], total: int) -> NDArray[np.intp]:
-    """Allocate a total number of rows to groups, as evenly as their sizes allow.
+    """Divide a total number of rows among groups, as evenly as their sizes allow.
 
-    Small groups get all their rows; the numbers of the others differ by at most one.
+    Small groups get all their rows. The numbers of rows of all other groups differ by
+    at most one.
     """
     sizes = np.zeros_like(available)
     remaining = total
@@ -641,7 +652,7 @@ def mini_batches(
 ) -> Iterator[tuple[Integers, Floats]]:
     """Yield mini-batches without end: positions of rows, and factors with mean 1.
 
-    Every cell has the same number of rows in a batch, unless it has fewer in all.
+    Each cell has the same number of rows in a batch, unless the cell itself has fewer.
     """
     # A gap estimated from few rows of a group is too large on average: a batch of 1,024
     # rows holds 26 of a group with 2.5 % of the rows, and two samples of these sizes
@@ -665,7 +676,7 @@ def mini_batches(
 
 
 def _draws(rows: Integers, size: int, rng: np.random.RandomState) -> Iterator[Integers]:
-    """Yield `size` rows at a time in random order, in a new order after all rows."""
+    """Yield `size` rows at a time in random order; after all rows, shuffle again."""
     while True:
         shuffled = rng.permutation(rows)
         for start in range(0, len(rows) - size + 1, size):
@@ -725,7 +736,7 @@ def forward(
 def backward(
     activations: list[Any], parameters: Parameters, slopes: Floats, dropout: float = 0.0
 ) -> Parameters:
-    """Return the gradient of a loss, given its derivatives in the logits (`slopes`)."""
+    """Return the gradient of a loss, given the derivatives in the logits (`slopes`)."""
     gradients: Parameters = [np.empty(0)] * len(parameters)
     delta = slopes.astype(parameters[0].dtype)[:, None]
     for layer in range(len(parameters) - 2, -1, -2):

@@ -144,21 +144,22 @@ class MCDPBoostingClassifier(
 
     Notes
     -----
-    Trees learn the expected gradient of the loss given the features. Of the penalty,
-    whose gradient has opposite signs in two groups, this is the mean over groups with
-    their probabilities given the features. These are estimated first, for each half of
-    the rows by a clone of `estimator` fitted to the groups of the other half, and
-    calibrated. A row's own group counts a tenth beside them. With the groups alone,
-    trees would learn which of a few thousand training rows belong to which group, and
-    close the gap of these rows only. With more
-    than 10 groups or fewer than 100 rows it takes the groups themselves nevertheless.
-    With `control_features` probabilities are those of stratum and group together, where
-    there are at most 10 of these, so that the gap among positives is learnt from all
-    rows; with more, those of the groups, and rows count in their own stratum.
+    Trees learn the expected gradient of the loss given the features. The gradient of
+    the penalty has opposite signs in two groups; its expectation is the mean over
+    groups, weighted by their probabilities given the features. These probabilities are
+    estimated first, for each half of the rows by a clone of `estimator` fitted to the
+    groups of the other half, and calibrated. A row's own group counts a tenth beside
+    them. With the groups alone, trees would learn which of a few thousand training rows
+    belong to which group, and close the gap of these rows only. With more than 10
+    groups or fewer than 100 rows the groups themselves are used nevertheless. With
+    `control_features` the probabilities are those of stratum and group together, if
+    there are at most 10 such combinations, so that the gap among positives is learnt
+    from all rows. With more combinations, the probabilities are those of the groups,
+    and each row counts in its own stratum.
 
-    A fit takes as long as one of the plain classifier, two to the groups of half the
-    rows, one that is compared with (none with ``validation_fraction=None``), and the
-    gradients.
+    A fit costs one fit of the plain classifier, two fits to the groups of half the
+    rows, another plain fit for the comparison (none with ``validation_fraction=None``),
+    and the gradients.
 
     References
     ----------
@@ -286,10 +287,13 @@ class MCDPBoostingClassifier(
         check_validation_fraction(self.validation_fraction, automatic="auto")
         X = as_table(X)
         validate_data(self, X, y, skip_check_array=True)
-        columns = X, y, sensitive_features, control_features, sample_weight
         inputs = check_fit_inputs(
             self,
-            *columns,
+            X,
+            y,
+            sensitive_features=sensitive_features,
+            control_features=control_features,
+            sample_weight=sample_weight,
             estimator=self.estimator,
             stratum_selector=self.control_features,
             warns_without_groups=self.strength != 0,

@@ -51,12 +51,13 @@ class MCDPObjective:
         the largest over pairs of groups.
     group_probabilities : array-like of shape (n_samples, n_groups), default=None
         Probability of each group given the features of a row, by a classifier that was
-        not fitted to this row, columns in the sorted order of the groups. Each row then
-        counts in all groups, with these probabilities. On a few thousand rows trees
-        otherwise learn which of their own training rows belong to which group, and the
-        gap closes on the training rows only. With `control_features` also of shape
-        (n_samples, n_strata, n_groups): each row then counts in all strata and groups,
-        with the joint probabilities, whose sum is less than 1 if a row may be in none.
+        not fitted to this row; columns follow the sorted order of the groups. Each row
+        then counts in all groups, weighted by these probabilities. Without them, trees
+        on a few thousand rows learn which training rows belong to which group, and
+        close the gap on the training rows only. With `control_features` the shape may
+        also be (n_samples, n_strata, n_groups): each row then counts in all strata and
+        groups, weighted by the joint probabilities, whose sum is less than 1 if a row
+        may be in none.
     control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
 or Groups, default=None
         Stratum of each training row. The gap is then the mean of the gaps within
@@ -69,14 +70,14 @@ or Groups, default=None
 
     Notes
     -----
-    With the penalty's gradient s in the log-odds of a row, the gradient is
-    :math:`p - y + s` and the Hessian :math:`p (1 - p) + |s|`. s is a running mean
-    over every second tree, so that signs that change from tree to tree cancel. The gap
-    ``"mcdp"`` is that of rescaled scores, whose quartiles are those of uniform scores:
-    smooth CDFs of scores that crowd near 0 would hide it.
+    Let s be the gradient of the penalty in the log-odds of a row. Then the gradient is
+    :math:`p - y + s` and the Hessian :math:`p (1 - p) + |s|`. For s a running mean over
+    every second tree is used, so that signs that change from tree to tree cancel. The
+    gap ``"mcdp"`` is measured on scores rescaled to the quartiles of uniform scores,
+    since smooth CDFs of scores that crowd near 0 would hide it.
 
-    A fit begins when all predictions are equal: the running mean is then forgotten, and
-    the penalty left out. Use one object for one set of rows.
+    Equal predictions for all rows mean that a fit begins: the running mean is then
+    reset, and the penalty left out. Use one object for one set of rows.
 
     References
     ----------
@@ -225,8 +226,9 @@ or Groups, default=None
 class _Copies(NamedTuple):
     """Rows, with a copy for each stratum that a row may be in.
 
-    `positions` are of the rows, a slice where each row has one copy, and `shares` the
-    probabilities of the strata, whose codes are `strata`. `groups` are codes, or
+    `positions` are the rows that the copies come from; a slice if each row has one
+    copy. `strata` are the codes of the strata of the copies, and `shares` the
+    probabilities that the rows are in these strata. `groups` are codes, or
     probabilities of the shape (n_groups, n_copies).
     """
 
@@ -239,7 +241,7 @@ class _Copies(NamedTuple):
 def _copy_by_stratum(
     groups: Groups, strata: Groups | None, probabilities: ArrayLike | None
 ) -> _Copies:
-    """Return all rows once, or once for each stratum they may be in."""
+    """Return all rows once, or once for each stratum that the row may be in."""
     n_samples, n_groups = len(groups), len(groups.labels)
     codes = None if strata is None else strata.codes
     if probabilities is None:

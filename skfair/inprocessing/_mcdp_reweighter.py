@@ -52,7 +52,7 @@ _REMEDY = "Choose a smaller strength, or an estimator that follows fair scores"
 
 
 def _estimator_has(method: str) -> Any:
-    """Check for `available_if` whether the classifier inside has a method."""
+    """Check for `available_if` whether the wrapped classifier has a method."""
 
     def check(model: Any) -> bool:
         getattr(getattr(model, "estimator_", model.estimator), method)
@@ -62,7 +62,7 @@ def _estimator_has(method: str) -> Any:
 
 
 def _can_compare(rows: Rows) -> bool:
-    """Return whether rows have weights in both classes, and two groups to compare."""
+    """Return whether both classes, and two groups, have rows with weight."""
     rows = rows[rows.weights > 0]
     return len(np.unique(rows.y_true)) == 2 and most_groups(rows) >= 2
 
@@ -126,10 +126,10 @@ class MCDPReweighter(
         :class:`~sklearn.frozen.FrozenEstimator` its classes must be the groups. None is
         a clone of `estimator`.
     cv : int, cross-validation generator or iterable, default=5
-        How rows are held out. Of an int, a tenth of the rows is set aside for the
-        comparison, and the others make that many folds, stratified by class and group;
-        `group_estimator` gets no more than two. Otherwise the first test part is set
-        aside, and left out of the others.
+        How rows are held out. With an int, a tenth of the rows is set aside for the
+        comparison, and the other rows form that many folds, stratified by class and
+        group; `group_estimator` gets no more than two folds. Otherwise the first test
+        part is set aside, and its rows are left out of the other parts.
     n_jobs : int, default=None
         Number of folds fitted in parallel.
     verbose : int, default=0
@@ -152,11 +152,11 @@ class MCDPReweighter(
         ``cv_results_`` of a search, with the metrics ``average_precision`` and
         ``neg_mcdp``, as in `UnawarePostProcessor`. Empty if no groups are given.
     comparison_ : Comparison or None
-        Average precision and MCDP(0) (within strata, if there are any) of a classifier
-        that was fitted to the fair scores of the other rows, and of the plain
-        classifier of the same rows, on those set aside, with standard errors. None if
-        no groups are given, if there are fewer than 200 rows, and, with a warning, if
-        no rows can be set aside.
+        Average precision and MCDP(0) (within strata, if there are any), with standard
+        errors, on the rows set aside: of a classifier fitted to the fair scores of the
+        other rows, and of the plain classifier fitted to the same rows. None if no
+        groups are given, if there are fewer than 200 rows, and, with a warning, if no
+        rows can be set aside.
     groups_ : tuple of length n_groups
         Labels of the groups; empty if no groups are given.
     strata_ : tuple of length n_strata
@@ -183,25 +183,26 @@ class MCDPReweighter(
 
     Notes
     -----
-    The expected log-loss of rows that have both labels, with weights q and 1 - q, is
-    smallest at q. So the classifier approaches the fair scores as far as its class
-    allows: a logistic regression follows them only where they are nearly linear. Fair
-    scores of a row are made from predictions by classifiers that were not fitted to the
-    row, so that the classifier learns what holds for new rows.
+    A row that has both labels, with weights q and 1 - q, has the smallest expected
+    log-loss at the score q. So the classifier approaches the fair scores as far as its
+    class of models allows: a logistic regression follows them only where they are
+    nearly linear. The fair score of a row is computed from predictions by classifiers
+    that were not fitted to the row, so that the classifier learns what holds for new
+    rows.
 
     Without metadata routing, the last step of a pipeline gets the weights, as
-    ``clf__sample_weight``; so does that of a nested pipeline. With routing, call
-    ``set_fit_request(sample_weight=True)`` on the last step. All steps see every row
-    twice, which matters for parameters that count rows, such as `min_samples_leaf`.
+    ``clf__sample_weight``; so does the last step of a nested pipeline. With routing,
+    call ``set_fit_request(sample_weight=True)`` on the last step. All steps see every
+    row twice, which matters for parameters that count rows, such as `min_samples_leaf`.
 
     Costs: with ``cv=5`` five fits of `estimator` and two of `group_estimator`, the
-    plain fit and one for the comparison, and one for each strength. The last two see
-    every row twice.
+    plain fit, one fit for the comparison, and one for each strength. The fits for
+    comparison and strengths see every row twice.
 
-    The rows set aside give nothing to the classifiers of the others, their fair scores,
-    the map or the choice of a strength: a booster would read their labels back from
-    fair scores of similar rows. They are in the fit of `estimator_` alone, with fair
-    scores by that map.
+    The rows set aside do not influence the classifiers of the other rows, their fair
+    scores, the map or the strength: a booster would otherwise recover the labels of the
+    rows set aside from the fair scores of similar rows. Only `estimator_` is also
+    fitted to them, with fair scores by the same map.
 
     References
     ----------
@@ -330,10 +331,13 @@ class MCDPReweighter(
         weight_keyword(self.estimator)
         X = as_table(X)
         validate_data(self, X, y, skip_check_array=True)
-        columns = X, y, sensitive_features, control_features, sample_weight
         inputs = check_fit_inputs(
             self,
-            *columns,
+            X,
+            y,
+            sensitive_features=sensitive_features,
+            control_features=control_features,
+            sample_weight=sample_weight,
             estimator=self.estimator,
             stratum_selector=self.control_features,
             warns_without_groups=self.strength != 0,
@@ -350,8 +354,13 @@ class MCDPReweighter(
             tasks = Tasks(self)
             splits = split_with_rows_aside(self, inputs, routed)
             predicted = predict_held_out(
-                *(self, inputs, routed, splits.for_estimator, splits.for_groups),
-                *(tasks, 1 + splits.sets_aside),
+                self,
+                inputs,
+                routed,
+                splits=splits.for_estimator,
+                group_splits=splits.for_groups,
+                tasks=tasks,
+                n_last_fits=1 + splits.sets_aside,
             )
             self._set_aside = (predicted.rows.fold == 0) & splits.sets_aside
             self._held_out, self._q_held_out = predicted.rows, predicted.q
@@ -481,7 +490,7 @@ def _route(
     fit_params: dict[str, Any],
     weights: NDArray[Any] | None,
 ) -> Bunch:
-    """Route the metadata passed to `fit`; the classifier gets the weights."""
+    """Route the metadata passed to `fit`; the classifier also gets the weights."""
     routed = route_fit_params(
         mitigator, sensitive_features, fit_params, cv=mitigator.cv
     )
@@ -492,7 +501,7 @@ def _route(
 
 
 class Fitted(NamedTuple):
-    """A classifier, the weights of both labels of all rows, and the comparison."""
+    """A fitted classifier, weights of each row for both labels, and the comparison."""
 
     estimator: Any
     sample_weight: Floats
@@ -513,10 +522,10 @@ def fit_to_fair_scores(
     params: dict[str, Any],
     done: Callable[[str], None] = lambda name: None,
 ) -> Fitted:
-    """Fit to fair scores of held-out rows, and compare on rows set aside.
+    """Fit to fair scores of held-out rows, and compare on the rows set aside.
 
-    The fair scores of rows set aside come from the map of the others. `done` is called
-    after each fit.
+    The fair scores of the rows set aside come from the map that was fitted to the other
+    rows. `done` is called after each fit.
     """
     rows, aside = mitigator._held_out, mitigator._set_aside
     tested, strength = rows[aside], mitigator.strength_
@@ -551,7 +560,7 @@ def _fit_twice(
     weights: Floats,
     params: dict[str, Any],
 ) -> Any:
-    """Fit a clone to rows twice, with each label and its weights."""
+    """Fit one clone to all rows twice: with each label, by the weights of the label."""
     twice = np.tile(positions, 2)
     params = params_of_rows(params, twice, len(weights))
     params[weight_keyword(mitigator.estimator)] = weights[positions].T.ravel()
@@ -560,7 +569,10 @@ def _fit_twice(
 
 
 class Splits(NamedTuple):
-    """Splits of both models. The first holds out the rows set aside, if there are."""
+    """Splits for the model of the class, and for the model of the group.
+
+    If rows are set aside, the first split holds them out.
+    """
 
     for_estimator: list[Split]
     for_groups: list[Split]
@@ -572,8 +584,8 @@ def split_with_rows_aside(
 ) -> Splits:
     """Set rows aside, and split the others into folds.
 
-    The first model is fitted to all others and predicts the rows set aside: the result
-    is compared with it.
+    The model of the first split is fitted to all other rows and predicts the rows set
+    aside. The fitted reweighter is compared with this model.
     """
     rows, target = inputs.rows, inputs.target
     all_rows = np.arange(len(rows))
@@ -589,11 +601,15 @@ def split_with_rows_aside(
             for most in (None, _MOST_GROUP_FOLDS)
         )
     else:
-        columns = inputs.X, target, rows.groups.codes, routed.splitter.split
-        splits = [  # which may be masks
-            (all_rows[train], all_rows[test])
-            for train, test in make_splits(mitigator, *columns)
-        ]
+        splits = make_splits(
+            mitigator,
+            inputs.X,
+            target,
+            cells=rows.groups.codes,
+            for_split=routed.splitter.split,
+        )
+        # A splitter may return masks.
+        splits = [(all_rows[train], all_rows[test]) for train, test in splits]
         aside = _first_test_part(mitigator, rows, splits)
         if len(aside):
             splits = [_without(split, aside) for split in splits[1:]]
@@ -607,7 +623,7 @@ def split_with_rows_aside(
 
 
 def _draw_rows_aside(mitigator: MCDPReweighter, rows: Rows) -> Integers:
-    """Draw rows to set aside; none of few rows, or where nothing can be compared."""
+    """Draw rows to set aside; none if rows are few, or cannot be compared."""
     nothing = np.arange(0)
     if np.count_nonzero(rows.weights) < MIN_ROWS:
         return nothing
@@ -631,7 +647,7 @@ def _draw_rows_aside(mitigator: MCDPReweighter, rows: Rows) -> Integers:
 def _first_test_part(
     mitigator: MCDPReweighter, rows: Rows, splits: list[Split]
 ) -> Integers:
-    """Return the first test part of `cv`, to be set aside, or no rows as above."""
+    """Return the first test part of `cv`; no rows if they are too few to compare."""
     aside = splits[0][1]
     nothing = aside[:0]
     if np.count_nonzero(rows.weights) < MIN_ROWS:
@@ -653,13 +669,13 @@ def _first_test_part(
 
 
 def _without(split: Split, positions: Integers) -> Split:
-    """Leave rows out of both parts of a split."""
+    """Leave some rows out of both parts of a split."""
     train, test = split
     return np.setdiff1d(train, positions), np.setdiff1d(test, positions)
 
 
 def _warn_of_no_comparison(mitigator: MCDPReweighter, reason: str) -> None:
-    """Tell the user that nothing is compared, and why."""
+    """Warn that no comparison is made, and say why."""
     warn_user(
         f"{type(mitigator).__name__} sets no rows aside, and comparison_ is None: "
         f"{reason}."

@@ -70,8 +70,8 @@ class PredictionsDisplay(Display):
         estimator : estimator instance
             Fitted classifier or regressor. Scores are its `predict_proba` for the
             positive class, by default the second of two; with ``scale="rank"`` or
-            ``scale="real"`` also its `decision_function`, or its `predict` if it is no
-            classifier. Groups and strata that are given beside X are passed to its
+            ``scale="real"`` also its `decision_function`, or its `predict` if it is not
+            a classifier. Groups and strata that are given beside X are passed to its
             methods if these take them.
         X : array-like of shape (n_samples, n_features)
             Input values.

@@ -171,9 +171,9 @@ def explained_gap(
         A function of `skfair.metrics`: the largest difference of two groups over all
         thresholds, or the difference of means.
     population : "overlap" or label of a group, default="overlap"
-        On whom groups are compared: on people of whose columns all groups have some
-        (overlap weights), or on people of one group, whose columns the other groups
-        are given by weights; rows without overlap then do not count.
+        Population on which groups are compared: people whose columns occur in all
+        groups (overlap weights), or the people of one group, to whose columns the other
+        groups are weighted; rows without overlap then do not count.
     estimator : classifier, default=None
         Predicts the group from the columns, which it is given as a pandas DataFrame
         where what is not a number is categorical. None counts the groups in cells of
@@ -197,13 +197,13 @@ def explained_gap(
         Its `table` has a row for each set of columns: ``remaining`` and ``explained``,
         which add up to `value`; ``no_overlap``, the share of rows whose columns are
         more than 20 times rarer in some group than among everyone; and
-        ``effective_size``, that of the group with the smallest. Numbers are nan where
-        groups cannot be compared.
+        ``effective_size``, the smallest effective size of a group. Numbers are nan
+        where groups cannot be compared.
 
     Raises
     ------
     ValueError
-        If `population` is no group, on columns of another length, scores outside
+        If `population` is not a group, on columns of another length, scores outside
         [0, 1], missing groups, or parameters out of range.
 
     Warns
@@ -228,21 +228,22 @@ def explained_gap(
     is :math:`1 / \\sum_k 1 / p_k` for overlap, which is :math:`p (1 - p)` of two
     groups, and :math:`p_r` for the group :math:`r`.
 
-    In cells the signed difference of rates with overlap weights is the weighted mean
-    of the differences within cells. Differences of opposite sign cancel there, which
-    they do not in metrics with ``control_features``, whose values are at least 0.
+    In cells, the signed difference of rates with overlap weights is the weighted mean
+    of the differences within cells, in which differences of opposite sign cancel. In
+    metrics with ``control_features`` they do not cancel, since values within strata are
+    at least 0.
 
-    What several sets explain together is not the sum of what they explain alone, and
-    what a set adds depends on those before it: compare it with the set alone.
+    Several sets together do not explain the sum of what each explains alone, and what a
+    set adds depends on the sets before it: compare it with the set alone.
 
     Intervals draw the noise of all gaps from the covariance of the rows' influence on
-    them. It counts that probabilities are estimated, by the linear regression of scores
-    on the columns [1]_ [3]_. Where several thresholds may have the largest gap, noise
-    makes the value too large, and the interval reaches from the largest noise of all of
-    them below it to that of one above. Where nothing may remain, all of the gap may be
-    explained, and the interval of ``explained`` contains that of the gap. A classifier
-    that misses how groups differ leaves a part of the gap unexplained, and no interval
-    shows this.
+    the gaps. They include the estimation of the probabilities, by the linear regression
+    of scores on the columns [1]_ [3]_. Where several thresholds may have the largest
+    gap, noise makes the value too large: the interval then extends below the value by
+    the largest noise of all these thresholds, and above it by the noise of one. Where
+    nothing may remain, all of the gap may be explained, and the interval of
+    ``explained`` contains the interval of the gap. A classifier that misses how groups
+    differ leaves a part of the gap unexplained, and no interval shows this.
 
     References
     ----------

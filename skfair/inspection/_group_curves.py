@@ -65,7 +65,7 @@ class GroupCurveDisplay(PredictionsDisplay):
     The legend has the area under each curve with its interval. With more than eight
     groups only the two with the smallest and the largest area are coloured.
 
-    The curves of the calibration gap need no bins. That of a group rises where its
+    The curves of the calibration gap need no bins. The curve of a group rises where its
     outcomes are more frequent than its scores say, and falls where they are less
     frequent; with calibrated scores it stays near 0. The largest difference of two
     curves is the gap, and is marked.

@@ -242,7 +242,7 @@ class MADDDisplay(PredictionsDisplay):
             MADD is drawn, and named; permutations are of it alone, and do not account
             for the choice, as `skfair.metrics.permutation_test` does.
         scale : {"probability", "rank"}, default="probability"
-            ``"rank"`` draws the ranks of scores that are no probabilities, as in
+            ``"rank"`` draws the ranks of scores that are not probabilities, as in
             `skfair.metrics.madd`.
         n_permutations : int, default=99
             Number of permutations for the null distribution; 0 leaves it out.
@@ -265,7 +265,7 @@ class MADDDisplay(PredictionsDisplay):
             Without matplotlib.
         ValueError
             As in `skfair.metrics.madd_optimal_bandwidth`; also where MADD is undefined,
-            if `n_permutations` is no whole number of at least 0, and if it is not 0
+            if `n_permutations` is not a whole number of at least 0, and if it is not 0
             beside a table of weighted people.
 
         Notes

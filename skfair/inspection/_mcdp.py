@@ -90,9 +90,9 @@ class CDFGapDisplay(MCDPDisplay):
         Number of rows of each group.
     marks : dict of {float: Located}
         The gaps to mark by epsilon: MCDP(0), and MCDP(epsilon) if wanted. Each has its
-        ``value``, the ``pair`` of groups, the ``score`` at which their CDFs, its
-        ``figures``, differ by the value, and the ``window`` in which they differ by no
-        less.
+        ``value``, the ``pair`` of groups, the ``score`` at which their CDFs (its
+        ``figures``) differ by this value, and the ``window`` in which they differ by at
+        least as much.
     effective_sizes : ndarray of shape (n_groups,), default=None
         Effective number of rows of each group, which sets the width of its confidence
         band; nan if unknown. None stands for `counts`.
@@ -326,7 +326,7 @@ class CDFGapDisplay(MCDPDisplay):
         epsilon : float in [0, 1], default=0.0
             Half the window of a second mark, MCDP(epsilon); 0 marks MCDP(0) alone.
         scale : {"probability", "rank", "real"}, default="probability"
-            ``"rank"`` draws the ranks of scores that are no probabilities, as in
+            ``"rank"`` draws the ranks of scores that are not probabilities, as in
             `skfair.metrics.mcdp`; ``"real"`` draws predicted numbers in their unit, for
             which `epsilon` is 0.
         confidence_level : float in (0, 1), default=None
@@ -570,7 +570,7 @@ class MCDPCurveDisplay(MCDPDisplay):
             MCDP(0) is drawn, and named; bands are of it alone, and do not account
             for the choice, as `skfair.metrics.confidence_interval` does.
         scale : {"probability", "rank"}, default="probability"
-            ``"rank"`` draws the ranks of scores that are no probabilities, as in
+            ``"rank"`` draws the ranks of scores that are not probabilities, as in
             `skfair.metrics.mcdp_curve`.
         confidence_level : float in (0, 1), default=None
             Level of a confidence band of the whole curve, none by default.

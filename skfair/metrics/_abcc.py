@@ -150,15 +150,15 @@ default=None
         groups are compared; several columns stand for their intersection. Strata
         without two groups are left out, with a warning that names them.
     scale : {"probability", "rank", "real"}, default="probability"
-        ``"rank"`` is for scores that are no probabilities: it replaces them by their
+        ``"rank"`` is for scores that are not probabilities: it replaces them by their
         ranks among everyone, from 0 to 1, so that the average is over everyone's
         scores as thresholds. ``"real"`` is for predicted numbers: the value is their
         Wasserstein distance, in their unit. It is the mean change that makes the
         predictions of one group distributed as those of the other.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
         The largest value over pairs of groups, or over groups compared with everyone,
-        the group included. The second is smaller, even with two groups; the paper
-        uses the first.
+        the group included. The pooled value is smaller, even with two groups; the paper
+        compares pairs.
     multistratum : {"max", "weighted"}, default="max"
         The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None

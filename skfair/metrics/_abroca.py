@@ -148,11 +148,11 @@ def abroca(
         \\int_0^1 |ROC_a(t) - ROC_b(t)| \\, dt
 
     says how differently the scores separate the classes within the groups, averaged
-    over false positive rates. Unlike the difference of the areas under the curves,
-    which it is never below, it also sees curves that cross. It compares how scores rank
-    the rows of one group with each other: a group whose scores are all too low by
-    the same amount, so that one threshold selects hardly anyone in it, has the same
-    curve. `mcdp` sees that, and `equalized_odds_difference` at the threshold used.
+    over false positive rates. ABROCA is never below the difference of the areas under
+    the curves, and also sees curves that cross. It compares how scores rank the rows
+    within each group: a group whose scores are all too low by the same amount, so that
+    one threshold selects hardly anyone in it, has the same curve. `mcdp` sees such a
+    difference, and `equalized_odds_difference` does at the threshold used.
 
     Parameters
     ----------

@@ -60,7 +60,7 @@ METRICS: Mapping[str, type[Metric]] = {
         TruePositiveRateDifference,
     )
 }
-#: Arguments that have a value for each row, and are no options.
+#: Arguments that have a value for each row, and are not options.
 _OF_ROWS = (
     *("y_true", "y_pred", "y_score"),
     *("sensitive_features", "sample_weight", "counts", "clusters"),

@@ -245,7 +245,8 @@ default=None
         and 1, or -1 and 1; others need it.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
         The largest difference between two groups, or between a group and everyone,
-        whose C is the mean of those of the groups by weight. The second is smaller.
+        whose C is the mean of those of the groups by weight. The pooled value is
+        smaller.
     multistratum : {"max", "weighted"}, default="max"
         The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -282,15 +283,14 @@ default=None
 
     Notes
     -----
-    Noise alone makes it positive. `permutation_test` permutes groups among rows with
-    similar scores: all rows in the order of their scores, ties together, are cut into
-    as many cells as the root of their number, in which all groups count alike, and
-    groups are permuted within each. If
-    the group tells nothing of the outcome beyond the score, rows of one cell are
-    exchangeable but for what scores differ within it, which is of the order of one
-    over the number of cells, so that the level is approximate. It is exact where scores
-    within cells are equal. Groups may differ in their scores.
-    `bootstrap_interval` gives an interval.
+    Noise alone makes the value positive. `permutation_test` permutes groups among rows
+    with similar scores. All rows in the order of their scores, ties together, are cut
+    into as many cells as the root of their number; all groups have the same weight in
+    this cut. Groups are permuted within cells. If the group tells nothing of the
+    outcome beyond the score, rows of one cell are exchangeable except for the
+    differences of their scores. These are of the order of one over the number of cells,
+    so that the level is approximate. It is exact where scores within cells are equal.
+    Groups may differ in their scores. `bootstrap_interval` gives an interval.
 
     References
     ----------

@@ -53,7 +53,7 @@ class ConfidenceInterval(Result):
     method : str
     pair : tuple or None
         Labels of the two groups with the value; the second is None for everyone. None
-        for metrics that are no largest comparison of groups.
+        for metrics that are not a largest comparison of groups.
     place : float, tuple or None
         Where they have it: a score, for MCDP with a window its ends, for equalized odds
         the true and the predicted class. None for other metrics.
@@ -131,11 +131,11 @@ default=None
     counts : array-like of shape (n_samples,), default=None
         How many people each row stands for; by default one.
     clusters : array-like of shape (n_samples,), default=None
-        Person of each row, where people have several: visits, loans, months. They count
-        by the effective number of people, as if all rows of a person were alike; where
-        they are not, the interval is wider than it need be, see the notes. All rows of
-        a person must have the same group and stratum. None unless the method is
-        ``"band"``.
+        Person of each row, where people have several rows: visits, loans, months. Rows
+        count by the effective number of people, as if all rows of a person were alike;
+        where they are not alike, the interval is wider than necessary, see the notes.
+        All rows of a person must have the same group and stratum. None unless the
+        method is ``"band"``.
     **options : dict
         Options of the metric, such as ``pos_label="yes"`` or ``epsilon=0.05``. One that
         has the name of a parameter here is set by `functools.partial`.
@@ -180,33 +180,35 @@ default=None
       which is below its quantile for all pairs at once with probability 1 - `alpha`,
       by Bonferroni's inequality.
 
-    With ``method="anytime"`` a pair of groups is bounded by a supermartingale of the
-    difference of its means, in the order in which rows would leave again: a large group
-    adds no width. Rates have half of the level for it, and half for the product of
-    beta-binomial mixtures of both groups. The lower end of MCDP(0) mixes the
-    differences at the scores of all rows. Other differences of CDFs are bounded by the
-    product of normal mixtures [4]_. Where a group is compared with everyone, in max-gap
-    and in CVaR fairness the bounds of each group are added up [3]_ [4]_.
+    With ``method="anytime"`` a supermartingale bounds the difference of the means of
+    two groups. It takes rows in the order in which they would leave again, so that a
+    large group adds no width. For rates this bound has half of the level, and the
+    product of beta-binomial mixtures of both groups has the other half. The lower end
+    of MCDP(0) mixes the differences at the scores of all rows. Other differences of
+    CDFs are bounded by the product of normal mixtures [4]_. In comparisons with
+    everyone, in max-gap and in CVaR fairness, the bounds of each group are added up
+    [3]_ [4]_.
 
     With strata, the pairs of all strata are compared together, by the numbers of rows
-    of groups within strata. For a mean over strata, whose weights are taken
-    as they are, each stratum has its share of `alpha`.
+    of groups within strata. For a mean over strata, the weights of strata are taken as
+    known, and each stratum has its share of `alpha`.
 
-    Noise alone makes MADD positive, and its upper end takes this into account. An end
-    that falls below the value is moved to it; `certify` gives the end as it is.
+    Noise alone makes MADD positive, and the upper end for MADD takes this into account.
+    An upper end below the value is moved to the value; `certify` gives the end as it
+    is.
 
     The interval of MADD with ``bandwidth="auto"`` is for the mean over the bandwidths
     that the data chose. The choice itself is not accounted for.
 
     With ``scale="rank"`` the interval is for the disparity on the scale of the ranks of
     these rows. The interval of MCDP holds for all scales at once, and keeps its level.
-    The intervals of ABCC and MADD, for ``method="band"`` only, were measured to keep
-    theirs.
+    ABCC and MADD have intervals for ``method="band"`` only, which were measured to keep
+    their level.
 
-    Intervals of numbers (differences of errors, and metrics with ``scale="real"``) are
-    those of the numbers divided by the range that is seen in all groups together. They
-    need ``method="band"``: for numbers without a known range no interval of a mean
-    keeps its level at a given number of rows for every distribution [5]_.
+    For numbers (differences of errors, and metrics with ``scale="real"``) the interval
+    is computed after division by the range seen in all groups together. It needs
+    ``method="band"``: for numbers without a known range no interval of a mean keeps its
+    level at a given number of rows for every distribution [5]_.
 
     References
     ----------

@@ -115,7 +115,7 @@ default="selection_rate"
         - ``lower``, ``upper`` : interval of the rate, exact if `simultaneous`, else
           Wilson's,
         - ``weight``, ``average`` : weight of the group, weighted average of the rates,
-        - ``gap`` : distance of the rate from it,
+        - ``gap`` : distance of the rate from the average,
         - ``tail_share``, ``in_tail`` : part of the group that belongs to the tail, in
           [0, 1], and whether that is above 0,
         - ``rate_of_others`` : rate of all rows outside of the group,
@@ -148,26 +148,26 @@ default="selection_rate"
 
     Notes
     -----
-    The groups of the tail are selected by their large gaps. Unless `simultaneous`, some
-    of many groups have intervals without the average by chance alone.
+    Groups are in the tail because their gaps are large. Unless `simultaneous`, the
+    intervals of some of many groups exclude the average by chance alone.
 
-    Simultaneous intervals of rates are those of Clopper and Pearson, and exact: groups
-    are independent, each with the level ``confidence_level ** (1 / n_groups)``. Those
-    of differences add the distances of both rates from their ends as standard
-    deviations are added [4]_. A p-value is the smallest tail with which such an
-    interval lies beyond `epsilon`, against a `baseline` that of the binomial test.
-    Without both it is Fisher's exact one, given all outcomes; for two sides the smaller
-    tail is doubled. All have little power in groups of a few rows.
+    Simultaneous intervals of rates are exact intervals of Clopper and Pearson: groups
+    are independent, each with the level ``confidence_level ** (1 / n_groups)``. An
+    interval of a difference adds the distances of both rates from their ends as
+    standard deviations are added [4]_. A p-value is the smallest tail with which such
+    an interval lies beyond `epsilon`, against a `baseline` that of the binomial test.
+    Without both it is Fisher's exact p-value, given all outcomes; for two sides the
+    smaller tail is doubled. All tests have little power in groups of a few rows.
 
-    Cherian and Candès [5]_ answer the same questions by a bootstrap, whose intervals
-    are as wide in groups of 100 rows with rates of .3, and hardly ever hold near 0 and
+    Cherian and Candès [5]_ answer the same questions by a bootstrap. Its intervals are
+    equally wide in groups of 100 rows with rates of .3, and hardly ever hold near 0 and
     1 or in small groups (``benchmarks/group_bounds.py``).
 
-    Numbers that are no outcomes count as more rows of a rate that varies as little.
-    With sample weights, rows are Kish's effective number, rounded down for Fisher's
-    test. Both are approximate: where all groups had the same rate, from .05 to .5, and
-    rows had lognormal weights, groups were found at a false discovery rate of 5 % in 1
-    to 5.2 % of 600 samples in each of six settings with 2 to 100 groups.
+    Numbers other than 0 and 1 count as more rows of a rate that varies as little. With
+    sample weights, the number of rows is Kish's, rounded down for Fisher's test. Both
+    are approximate: where all groups had the same rate, from .05 to .5, and rows had
+    lognormal weights, groups were found at a false discovery rate of 5 % in 1 to 5.2 %
+    of 600 samples in each of six settings with 2 to 100 groups.
 
     References
     ----------

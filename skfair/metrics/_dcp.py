@@ -509,10 +509,10 @@ def dcp_bounds(
         of the confusion matrix has no influence and may be anything, even NaN.
         Columns of a dataframe are matched with those of `confusion` by label.
     method : {"auto", "local"}, default="auto"
-        ``"auto"`` ends with a proof: it looks at every vertex where the optimum can
-        lie where these are up to 400,000 for a class, for example 5 classes in 51
-        groups, and else solves linear programs on boxes. ``"local"`` searches without
-        proof, takes milliseconds, and returns the paper's lower bound.
+        ``"auto"`` ends with a proof. It evaluates every vertex where the optimum can
+        lie, if a class has at most 400,000 of them (for example 5 classes in 51
+        groups), and otherwise solves linear programs on boxes. ``"local"`` searches
+        without proof, takes milliseconds, and returns the paper's lower bound.
     tol : float in (0, 1), default=1e-4
         The search ends when ``upper - lower`` is at most this.
     time_limit : float, default=None
@@ -669,7 +669,7 @@ def check_distributions(
                 f"{name} must hold finite, non-negative numbers, got {table[at]} for "
                 f"group {groups[at[0]]!r}, class {classes[at[1]]!r}."
             )
-    with np.errstate(over="ignore"):  # inf is no sum of shares either
+    with np.errstate(over="ignore"):  # inf is not a sum of shares either
         sums = {name: table.sum(axis=-1) for name, table in tables.items()}
     errors = {name: np.abs(total - 1) for name, total in sums.items()}
     largest = max(float(error.max()) for error in errors.values())

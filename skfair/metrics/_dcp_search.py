@@ -130,7 +130,7 @@ def best_split(first: Floats, second: Floats, weights: Floats) -> tuple[Floats, 
     with np.errstate(divide="ignore", invalid="ignore"):
         left = first[:, None, :] / masses[:, :, None]
         right = second[:, None, :] / (1 - masses[:, :, None])
-        # 0/0 is no bound: fmin ignores nan.
+        # 0/0 is not a bound: fmin ignores nan.
         explained = np.fmin(np.fmin(left, right), 1.0) @ weights
     best = explained.argmax(axis=1)
     problems = np.arange(len(first))

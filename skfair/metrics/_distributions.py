@@ -179,7 +179,7 @@ class GapOfDistributions(MetricOfScores):
         found = pairs_of_gaps(statistic, self.multigroup, self.measure, self.measure_at)
         if found.exact is None:
             return found
-        # The metric itself is no gap at some scores.
+        # The metric itself is not a gap at some scores.
         defined = not np.isnan(found.values).any()
         return found._replace(metric=self.value(statistic) if defined else math.nan)
 

@@ -131,9 +131,10 @@ def exposure_difference(
     """Largest difference between groups of the exposure in a ranking.
 
     People look at the top of a list: position r has the exposure 1 / log2(1 + r). The
-    exposure of a group over its share of rows, 1 for everyone, is compared. So 0.3 says
-    that members of one group get more exposure than those of another by 30 % of the
-    mean. With ``reference="relevance"`` groups may have exposure as their relevance is.
+    metric compares the exposure of groups over their share of rows, which is 1 for
+    everyone. So 0.3 says that members of one group get more exposure than members of
+    another, by 30 % of the mean. With ``reference="relevance"`` groups may have
+    exposure in proportion to their relevance.
 
     Parameters
     ----------
@@ -177,7 +178,7 @@ default=None
     TypeError
         If an argument is missing, or of a kind that is not taken.
     ValueError
-        On scores that are no finite numbers, relevance that is negative or 0 for all
+        On scores that are not finite numbers, relevance that is negative or 0 for all
         rows of a ranking, lengths that differ, or missing groups.
 
     Warns
@@ -191,9 +192,9 @@ default=None
 
     Notes
     -----
-    Tests exchange groups in the given positions. Intervals take positions as given,
-    too, and are for lists that are drawn as this one was. In few rows the first
-    positions have much of the exposure, and noise is large.
+    Tests permute groups over the given positions. Intervals also take positions as
+    given, and are for lists drawn in the same way as this one. In a short list the
+    first positions have much of the exposure, and noise is large.
 
     References
     ----------

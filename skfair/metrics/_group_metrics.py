@@ -259,7 +259,7 @@ default=None
     confidence_level : float in (0, 1) or None, default=0.95
         Level of the intervals; None computes none, and costs no resamples.
     n_resamples : int, default=199
-        Number of bootstrap resamples for metrics that are no rates.
+        Number of bootstrap resamples for metrics that are not rates.
     pooling : {"additive"} or None, default=None
         With ``"additive"`` the tables have, beside the raw rates, ``pooled``,
         ``pooled_lower`` and ``pooled_upper``: rates of small groups borrow from groups
@@ -269,10 +269,10 @@ default=None
     counts : array-like of shape (n_samples,), default=None
         How many people each row stands for; by default one.
     clusters : array-like of shape (n_samples,), default=None
-        Person of each row, where people have several: visits, loans, months. Rates have
-        intervals of the effective number of people, as if all rows of a person were
-        alike; for other metrics people are drawn with all their rows. All rows of a
-        person must have the same group and stratum.
+        Person of each row, where people have several rows: visits, loans, months.
+        Intervals of rates use the effective number of people, as if all rows of a
+        person were alike; for other metrics people are drawn with all their rows. All
+        rows of a person must have the same group and stratum.
     random_state : int, RandomState instance or None, default=None
         Seed of the resamples.
     n_jobs : int, default=None
@@ -289,7 +289,7 @@ default=None
     ValueError
         On an unknown name, a metric of scores without scores, text labels without
         `pos_label`, lengths that differ, or missing groups; with `pooling` on a metric
-        that is no rate; and as the metric does.
+        that is not a rate; and as the metric does.
     TypeError
         If `metrics` is none of the above, or a metric takes no sample weights.
 
@@ -328,10 +328,10 @@ default=None
 
     Pooled rates are predictions of a regression with random effects (empirical Bayes):
     the logit of a rate is a mean, an effect of each column, and an effect of the group
-    [2]_. A group of few rows has nearly the rate that its columns predict, a group of
-    many rows nearly its own; with one column, groups borrow from their mean. The
-    intervals cover the rates of a share `confidence_level` of the groups, not each
-    single rate. Differences and ratios compare raw rates.
+    [2]_. The pooled rate of a group of few rows is close to what its columns predict,
+    and that of many rows close to the raw rate; with one column, groups borrow from
+    their mean. The intervals cover the rates of a share `confidence_level` of the
+    groups, not each single rate. Differences and ratios compare raw rates.
 
     References
     ----------

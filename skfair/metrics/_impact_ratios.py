@@ -146,15 +146,16 @@ def impact_ratios(
     Notes
     -----
     An interval covers the true ratio: the rate of the group in the population over the
-    highest rate there, whichever group has it. For each other group, the interval of
-    the ratio of two rates is derived from Clopper-Pearson intervals of both [2]_. The
-    lower end is the smallest over the other groups, so that it holds for the one which
-    is truly highest; the upper end is the smallest, too, each at the level that keeps
-    the errors of all of them together below (1 - `confidence_level`) / 2. Each interval
-    holds for its own group, not all of them at once. The level is not proved, but was
-    computed exactly for 1,944 pairs of groups (5 to 200 rows, rates of .002 to .98):
-    nominal 95 % intervals covered the ratio with a probability of .957 to 1. With
-    sample weights they use Kish's effective number of rows, and are approximate.
+    highest rate there, whichever group has the highest. The ratio to each other group
+    has an interval derived from the Clopper-Pearson intervals of both rates [2]_. The
+    lower end is the smallest of these lower ends, so that it holds for the group whose
+    rate is truly highest. The upper end is the smallest of the upper ends, each at a
+    level that keeps all their errors together below (1 - `confidence_level`) / 2. Each
+    interval holds for its own group, not all intervals at once. The level is not
+    proved, but was computed exactly for 1,944 pairs of groups (5 to 200 rows, rates of
+    .002 to .98): nominal 95 % intervals covered the ratio with a probability of .957 to
+    1. With sample weights the intervals use Kish's effective number of rows, and are
+    approximate.
 
     References
     ----------

@@ -206,12 +206,12 @@ default=None
         interval of bandwidths in which MADD is most stable, see
         `madd_optimal_bandwidth`; it takes some milliseconds for each comparison.
     scale : {"probability", "rank"}, default="probability"
-        ``"rank"`` is for scores that are no probabilities: it replaces them by their
+        ``"rank"`` is for scores that are not probabilities: it replaces them by their
         ranks among everyone, from 0 to 1, so that each bin holds a share h of everyone.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
         The largest value over pairs of groups, or over groups compared with everyone,
-        the group included. The second is another value, even with two groups; the
-        paper uses the first.
+        the group included. The pooled value differs, even with two groups; the paper
+        compares pairs.
     multistratum : {"max", "weighted"}, default="max"
         The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -350,8 +350,8 @@ default=None
         ``"rank"`` replaces scores by their ranks among everyone, as in `madd`.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
         The largest value over pairs of groups, or over groups compared with everyone,
-        the group included, for each bandwidth. The second is smaller, even with two
-        groups; the paper uses the first.
+        the group included, for each bandwidth. The pooled value is smaller, even with
+        two groups; the paper compares pairs.
     multistratum : {"max", "weighted"}, default="max"
         The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -522,9 +522,9 @@ default=None
     scale : {"probability", "rank"}, default="probability"
         ``"rank"`` replaces scores by their ranks among everyone, as in `madd`.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
-        The result for the pair of groups, or for the group compared with everyone,
-        the group included, with the largest MADD. The second is another value, even
-        with two groups; the paper uses the first.
+        The result for the pair of groups, or for the group compared with everyone, the
+        group included, with the largest MADD. The pooled value differs, even with two
+        groups; the paper compares pairs.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights. Kish's effective numbers of rows stand for n_0 and
         n_1: `counts` says that a row stands for several people.

@@ -501,11 +501,11 @@ default=None
     The fractional form is the default because it is the conditional value at risk
     itself: it is continuous and non-decreasing in alpha. With five groups of equal
     weight and alpha 0.9 it equals max-gap, whereas by equation 28 every group is too
-    heavy for the tail, and the value is 0. It is never smaller than the other form,
-    and equal to it where whole groups have a total weight of 1 - alpha. It takes one
-    sort. ``fractional=False`` solves a knapsack problem: by the same sort if weights
-    are equal, otherwise by `scipy.optimize.milp`, up to 1e-6. That takes about .1 s
-    for 500 groups and 1 to 6 s for 5,000.
+    heavy for the tail, and the value is 0. The fractional form is never smaller than
+    the other form, and equal to it where whole groups have a total weight of 1 - alpha.
+    It takes one sort. ``fractional=False`` solves a knapsack problem: by the same sort
+    if weights are equal, otherwise by `scipy.optimize.milp`, up to 1e-6, which takes
+    about .1 s for 500 groups and 1 to 6 s for 5,000.
 
     References
     ----------

@@ -288,14 +288,14 @@ default=None
     n_subdivisions : int, default=32
         The paper's K, for the approximate method.
     scale : {"probability", "rank"}, default="probability"
-        ``"rank"`` is for scores that are no probabilities, such as decision functions
+        ``"rank"`` is for scores that are not probabilities, such as decision functions
         and predictions of regressors: it replaces them by their ranks among everyone,
         from 0 to 1, so that a window holds a share of 2 epsilon of everyone. MCDP(0)
         is the same on either scale.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
         The largest value over pairs of groups, or over groups compared with everyone,
-        the group included. The second is smaller, even with two groups; the paper uses
-        the first. MCDP(0) needs no pairs; windows of more than 64 groups need the
+        the group included. The pooled value is smaller, even with two groups; the paper
+        compares pairs. MCDP(0) needs no pairs; windows of more than 64 groups need the
         second.
     multistratum : {"max", "weighted"}, default="max"
         The largest value over strata, or their mean by the total weight of each.
@@ -332,9 +332,8 @@ default=None
     Notes
     -----
     The exact method takes O(n log n) time, for one sort; Algorithm 1 of [1]_ takes
-    O(n^2) time and memory. Windows are closed, so that a step at the end of a window
-    belongs to it, and lengths that differ from the window's by rounding only count as
-    equal to it.
+    O(n^2) time and memory. Windows are closed: a step at the end of a window belongs to
+    it. Lengths that differ from the length of a window by rounding only count as equal.
 
     References
     ----------
@@ -351,7 +350,7 @@ default=None
     >>> round(mcdp(None, y_score, sensitive_features=sex, epsilon=0.1), 3)
     0.667
 
-    Salaries are no probabilities; a window holds a tenth of everyone:
+    Salaries are not probabilities; a window holds a tenth of everyone:
 
     >>> salary = [2100, 2900, 3200, 3100, 4000, 9000]
     >>> round(
@@ -449,8 +448,8 @@ default=None
         ``"rank"`` replaces scores by their ranks among everyone, as in `mcdp`.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
         The largest value over pairs of groups, or over groups compared with everyone,
-        the group included, for each epsilon. The second is smaller, even with two
-        groups; the paper uses the first.
+        the group included, for each epsilon. The pooled value is smaller, even with two
+        groups; the paper compares pairs.
     multistratum : {"max", "weighted"}, default="max"
         The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None

@@ -62,7 +62,7 @@ class PermutationTestResult(Result):
         The metric for each permutation.
     ordered_by : {"pairs", "value"}
         Whether permutations are ordered by the largest standardised gap of a pair of
-        groups, or by the value of a metric that is no largest gap.
+        groups, or by the value of a metric that is not a largest gap.
     pairs : DataFrame
         One row for each pair of groups, and for each stratum, class of scores, or true
         and predicted class. The row with the largest standardised gap, which decides
@@ -205,31 +205,32 @@ default=None
     -----
     The given order counts as one of the permutations, so that few permutations cost
     power, not exactness [1]_. What equals the given order within rounding counts as
-    large. Rows of weight zero keep their group, and rows without a group stay without.
+    large. Rows of weight zero keep their group, and rows without a group keep none.
 
-    Each gap is centred and divided by its mean and standard deviation over all
-    permutations, the given order among them. The largest of them orders the
-    permutations, and the sum of all where it is the same. A gap that is undefined in a
-    permutation is left out there. A group of a few rows that alone differs is found
-    less often than by the largest gap itself, any other group far more often.
+    Each gap is standardised by its mean and standard deviation over all permutations,
+    the given order among them. Permutations are ordered by their largest standardised
+    gap, then by the sum of all. A gap that is undefined in a permutation is left out
+    there. A group of a few rows that alone differs is found less often than by the
+    largest raw gap, any other group far more often.
 
     The p-value of a pair is the share of permutations in which any standardised gap is
-    as large as the pair's [2]_, exact if no groups differ, else approximate. With more
-    than 1,000 gaps the largest one of each stratum, class and cell is standardised, by
-    the sizes of groups. With more than 64 groups each is compared with everyone, as
-    with ``multigroup="pooled"``, whatever pair has the value. With more than two groups
-    CDFs are compared in permutations at no more than 4,096 scores.
+    as large as the gap of the pair [2]_, exact if no groups differ, else approximate.
+    With more than 1,000 gaps, the largest of each stratum, class and cell is
+    standardised, by the sizes of groups. With more than 64 groups, each group is
+    compared with everyone, as with ``multigroup="pooled"``, whichever pair has the
+    value. With more than two groups, CDFs are compared in permutations at no more than
+    4,096 scores.
 
-    Metrics that are no largest gap of two groups (`dcp`, `cvar_fairness`, `max_gap`,
-    means over strata, and functions of your own) order permutations by the value.
-    Permutations for which the value is undefined count as large, which makes the
-    p-value conservative.
+    Metrics that are not the largest gap of two groups (`dcp`, `cvar_fairness`,
+    `max_gap`, means over strata, and functions of your own) order permutations by the
+    value. Where it is undefined it counts as large, which makes the p-value
+    conservative.
 
-    Rows that are alike, as decisions are, are counted once, unless only some of the
-    permuted rows count. Then, and for a table, numbers of rows are drawn from the
-    distribution that permuted rows give them, at a cost that depends on distinct
-    scores or bins, not on rows. Scores in bins count as rounded down to the edges of
-    bins: `value` and the p-value are exact for the rounded scores.
+    Equal rows, such as those of decisions, are counted in a table, unless only some of
+    the permuted rows count. From this table, or a `CountTable`, numbers of rows are
+    drawn as permuted rows would give them, at a cost that depends on distinct scores or
+    bins, not on rows. Scores in bins count as rounded down to the edges of bins:
+    `value` and the p-value are exact for the rounded scores.
 
     References
     ----------

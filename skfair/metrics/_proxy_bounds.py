@@ -618,9 +618,10 @@ def proxy_bounds(
 ) -> ProxyBoundsResult:
     """Bound a disparity between groups that are known with a probability only.
 
-    Rows with the same proxy, such as a surname and a place, form a cell, of which the
-    share of each group is known. Who in the cell belongs to the group is not known, and
-    may depend on the score. The bounds contain every value that the metric can have.
+    Rows with the same proxy, such as a surname and a place, form a cell. The share of
+    each group in a cell is known; which people of the cell belong to the group is
+    unknown, and may depend on the score. The bounds contain every value that the metric
+    can have.
 
     Parameters
     ----------
@@ -640,8 +641,9 @@ or dict, default=None
         columns are, or 0, 1, ... The probability of a cell is the mean of its rows. May
         be None with ``missing="bounds"``.
     cells : array-like of shape (n_samples,) or (n_samples, n_columns), default=None
-        The proxy of each row. None joins rows of like probability: each distinct one is
-        a cell where there are up to 20, otherwise 20 quantiles of the probability are.
+        The proxy of each row. None forms cells by probability: each distinct
+        probability is a cell if there are at most 20 of them, otherwise the cells are
+        20 quantiles of the probability.
     odds_ratio : float or array-like, default=inf
         How far the odds of a group may differ between a row and its cell, at
         least 1: 1 is independence of score and group given the proxy, infinity assumes
@@ -649,10 +651,10 @@ or dict, default=None
     sensitive_features : array-like of shape (n_samples,), default=None
         Groups of the rows of which they are known, None or nan elsewhere.
     missing : {"proxy", "bounds"}, default="proxy"
-        Whether the probabilities are the shares of the groups among the rows of a cell
-        without a known group. ``"bounds"`` does not assume this, and takes the
-        probability only to compare odds with; without `group_probabilities` it is the
-        share among the known rows of the cell.
+        ``"proxy"`` assumes that the probabilities are the shares of the groups among
+        the rows of a cell whose group is unknown. ``"bounds"`` does not assume this,
+        and only compares odds with the probability; without `group_probabilities` this
+        is the share among the rows of the cell whose group is known.
     confidence_level : float in (0, 1), default=None
         Level of bounds for the population that the rows were drawn from.
     sample_weight : array-like of shape (n_samples,), default=None

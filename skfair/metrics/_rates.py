@@ -218,7 +218,7 @@ class DemographicParity(DifferenceOfMeans):
         return math.inf if self.compares_numbers else self.maximum
 
     def advise(self, rows: Rows) -> None:
-        """Warn of means of numbers between 0 and 1, which are no rates."""
+        """Warn of means of numbers between 0 and 1, which are not rates."""
         decided = self.threshold is not None or self.pos_label is not None
         values = rows.y_pred
         means = values.ndim == 1 and values.dtype.kind not in "biu"
@@ -290,8 +290,8 @@ default=None
         difference of their means in their unit, or with `threshold` of the shares of
         rows that reach it. Probabilities are compared as numbers without a warning.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
-        The largest difference between two groups, or between a group and everyone,
-        the group included. The second is smaller, even with two groups.
+        The largest difference between two groups, or between a group and everyone, the
+        group included. The pooled value is smaller, even with two groups.
     multistratum : {"max", "weighted"}, default="max"
         The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -550,8 +550,8 @@ default=None
         Label of the positive class, if there are two. The value does not depend on it:
         it is checked to be one of the labels, as other rates need it.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
-        The largest difference between two groups, or between a group and everyone,
-        the group included. The second is smaller, even with two groups.
+        The largest difference between two groups, or between a group and everyone, the
+        group included. The pooled value is smaller, even with two groups.
     multistratum : {"max", "weighted"}, default="max"
         The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -696,8 +696,8 @@ default=None
         their intersection. Strata without two groups are left out, with a warning that
         names them.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
-        The largest difference between two groups, or between a group and everyone,
-        the group included. The second is smaller, even with two groups.
+        The largest difference between two groups, or between a group and everyone, the
+        group included. The pooled value is smaller, even with two groups.
     multistratum : {"max", "weighted"}, default="max"
         The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -716,7 +716,7 @@ default=None
     TypeError
         If an argument is missing, or of a kind that is not taken.
     ValueError
-        On values that are no finite numbers, lengths that differ, or missing groups.
+        On values that are not finite numbers, lengths that differ, or missing groups.
 
     Warns
     -----
@@ -790,8 +790,8 @@ default=None
         their intersection. Strata without two groups are left out, with a warning that
         names them.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
-        The largest difference between two groups, or between a group and everyone,
-        the group included. The second is smaller, even with two groups.
+        The largest difference between two groups, or between a group and everyone, the
+        group included. The pooled value is smaller, even with two groups.
     multistratum : {"max", "weighted"}, default="max"
         The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -810,7 +810,7 @@ default=None
     TypeError
         If an argument is missing, or of a kind that is not taken.
     ValueError
-        On values that are no finite numbers, lengths that differ, or missing groups.
+        On values that are not finite numbers, lengths that differ, or missing groups.
 
     Warns
     -----
@@ -966,8 +966,8 @@ default=None
         Label of the positive class. None stands for 1 where labels are numbers; text
         labels need it.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
-        The largest difference between two groups, or between a group and everyone,
-        the group included.
+        The largest difference between two groups, or between a group and everyone, the
+        group included.
     multistratum : {"max", "weighted"}, default="max"
         The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -1073,8 +1073,8 @@ default=None
         Label of the positive class. None stands for 1 where labels are numbers; text
         labels need it.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
-        The largest difference between two groups, or between a group and everyone,
-        the group included.
+        The largest difference between two groups, or between a group and everyone, the
+        group included.
     multistratum : {"max", "weighted"}, default="max"
         The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -1175,8 +1175,8 @@ default=None
         Label of the positive class. None stands for 1 where labels are numbers; text
         labels need it.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
-        The largest difference between two groups, or between a group and everyone,
-        the group included.
+        The largest difference between two groups, or between a group and everyone, the
+        group included.
     multistratum : {"max", "weighted"}, default="max"
         The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None

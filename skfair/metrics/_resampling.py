@@ -267,19 +267,19 @@ default=None
     resamples are left out.
 
     Noise biases a disparity upwards, and resampling adds noise again, so that the
-    quantiles of the resamples are too large. The basic interval reflects them at the
-    observed value, which removes this bias once; the interval may therefore lie below
-    the value itself. The interval is cut at 0 and at the largest value seen. It is
-    approximate: near parity, and for MADD in small groups, the interval covers the true
+    quantiles of the resamples are too large. The basic interval reflects these
+    quantiles at the observed value, which removes the bias once; the interval may
+    therefore lie below the value itself. It is cut at 0 and at the largest value seen.
+    It is approximate: near parity, and for MADD in small groups, it covers the true
     value less often than its nominal level (``benchmarks/interval_coverage.py``
-    measures how often).
-    Use `permutation_test` there. Few people are the worst case: of groups at parity,
-    4, 10 and 20 people with 10 rows each beside 100 others, a 95 % interval excluded 0
-    in .24, .11 and .08 of 300 samples.
+    measures how often). Use `permutation_test` there. Groups of few people with many
+    rows are the worst case: where groups at parity had 4, 10 or 20 people with 10 rows
+    each, beside 100 others, a 95 % interval excluded 0 in .24, .11 or .08 of 300
+    samples.
 
-    For a table, numbers of rows are drawn from the multinomial distribution that
-    drawn rows give them, at a cost that depends on its distinct scores or bins, not on
-    its rows. Scores in bins count as rounded down to the edges of bins.
+    For a table, the numbers of rows are drawn from the multinomial distribution that
+    drawing rows would give. The cost depends on the number of distinct scores or bins,
+    not of rows. Scores in bins count as rounded down to the edges of bins.
 
     References
     ----------

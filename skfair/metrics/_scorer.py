@@ -404,7 +404,7 @@ def make_fairness_scorer(
         ``"predict_proba"`` for a metric whose second parameter is called ``y_score``,
         or that is given a `threshold`, else ``"predict"``. On another scale it is
         the first of ``predict_proba``, ``decision_function`` and ``predict`` that the
-        estimator has; the last only if it is no classifier, such as a regressor or a
+        estimator has; the last only if it is not a classifier, such as a regressor or a
         ranker.
     **kwargs : dict
         Options of the metric, such as ``epsilon=0.05``.
@@ -418,7 +418,7 @@ def make_fairness_scorer(
     ------
     TypeError
         If the metric has no such option, `sensitive_features` holds labels, or `groups`
-        is no list.
+        is not a list.
     ValueError
         If `groups` are not distinct; when called, if rows have another group.
 
@@ -431,12 +431,12 @@ def make_fairness_scorer(
 
     Notes
     -----
-    A fold in which a group is absent scores nan, with a warning, where the group is
-    known to be expected: by `groups`, by a `skfair.groups.Groups` of all rows that is
-    routed, or by the type of a column that lists its levels, such as a pandas
-    categorical. A fold of a column of text or numbers does not show which groups it
-    lacks: its score compares the others, without a warning. Categories of several
-    columns do not show a combination that is absent, if each of its levels has rows.
+    A fold without an expected group scores nan, with a warning. Groups are expected if
+    they are named by `groups`, by a routed `skfair.groups.Groups` of all rows, or by
+    the type of a column that lists its levels, such as a pandas categorical. A column
+    of text or numbers does not show which groups a fold lacks: the score then compares
+    the other groups, without a warning. Categories of several columns do not show an
+    absent combination, if each of its levels has rows.
     `sklearn.model_selection.TunedThresholdClassifierCV` passes no X to its metric:
     there the groups must be routed.
 
@@ -455,7 +455,7 @@ def make_fairness_scorer(
     >>> cross_val_score(LogisticRegression(), X, y, scoring=scorer).shape
     (5,)
 
-    Scores that are no probabilities, here of a regressor:
+    Scores that are not probabilities, here of a regressor:
 
     >>> from sklearn.linear_model import Ridge
     >>> scorer = make_fairness_scorer(
@@ -507,7 +507,7 @@ def get_fairness_scorer(
     ValueError
         If there is no scorer of that name.
     TypeError
-        If the metric has no such option, or `groups` is no list.
+        If the metric has no such option, or `groups` is not a list.
 
     See Also
     --------

@@ -139,13 +139,13 @@ default=None
     quality : {"mcdp", "selection_rate", "true_positive_rate", \
 "false_positive_rate", "accuracy", "error_rate"}, callable, or array-like of shape \
 (n_samples,), default="mcdp"
-        What is compared: "mcdp" is the largest difference, over all thresholds,
-        between the shares of scores above it. The other names are rates, see `max_gap`.
-        An array has a number for each row, such as its log-loss, and a callable
-        ``quality(y_true, y_score)`` returns one, or a tuple of that and of a mask of
-        the rows that count: means of these numbers are compared.
+        What is compared: "mcdp" is the largest difference, over all thresholds, between
+        the shares of scores above the threshold. The other names are rates, see
+        `max_gap`. An array has a number for each row, such as its log-loss. A callable
+        ``quality(y_true, y_score)`` returns such an array, or a tuple of the array and
+        a mask of the rows that count. Means of these numbers are compared.
     scale : {"probability", "rank"}, default="probability"
-        ``"rank"`` is for scores of "mcdp" that are no probabilities, such as predicted
+        ``"rank"`` is for scores of "mcdp" that are not probabilities, such as predicted
         numbers or their errors. Ranks do not change the value, and thresholds of the
         table are in the unit of the scores.
     pos_label : int, float, bool or str, default=None
@@ -211,9 +211,9 @@ default=None
     too. For true and false positive rates only rows of one true label count, so that
     groups may differ in their base rates.
 
-    The search looks only at refinements of a subgroup that can exceed the best found,
-    by the bound for the most extreme rows of which a refinement could consist. The
-    result is the same as by enumeration.
+    The search examines refinements of a subgroup only if they can exceed the best
+    found. Its bound supposes that a refinement consists of the most extreme rows of the
+    subgroup. The result is the same as by enumeration.
 
     Examples
     --------

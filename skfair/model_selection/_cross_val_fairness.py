@@ -140,9 +140,9 @@ def cross_val_fairness(
     """Measure a disparity by cross-validation, with an interval and a p-value.
 
     Each row is predicted by a model that was not fitted to it. The metric is computed
-    once, from all of these rows together, and not as the mean over folds: noise is
-    never negative in a disparity, so each fold reads too much, and their mean keeps
-    the error. Together the groups are as many times larger as there are folds.
+    once, from all of these rows together, and not as the mean over folds. Noise only
+    adds to a disparity, so the value of each fold is too large, and so is their mean.
+    The groups of all rows together are as many times larger as there are folds.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
     cv : int, splitter or iterable of splits, default=5
         How rows are held out. An integer is a number of folds, stratified by class and
         group as by `GroupStratifiedKFold`, without shuffling; by group alone if the
-        estimator is no classifier.
+        estimator is not a classifier.
     params : dict, default=None
         Parameters of the estimator's `fit`, or, under metadata routing, metadata of
         the estimator and the splitter. Those with one entry for each row are split.
@@ -231,37 +231,37 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
     Notes
     -----
     The value estimates the disparity of new rows, each scored by one of the models,
-    drawn at random. These models are fitted to fewer rows than a final one, and their
-    scores are compared as if they were those of one model. For `mcdp` at epsilon 0,
-    `madd`, `abcc` and `demographic_parity_difference` this is at most the mean of the
+    drawn at random. These models are fitted to fewer rows than a final model, and their
+    scores are compared as if one model had made them. For `mcdp` at epsilon 0, `madd`,
+    `abcc` and `demographic_parity_difference` this disparity is at most the mean of the
     disparities of the single models, since differences of opposite sign cancel.
 
-    The interval is for the disparity, on new rows, of the model fitted to all rows.
-    Its lower end is the value minus what noise alone reaches, the quantile of the
-    permutations, or the lower end of the basic bootstrap interval if that is smaller:
-    of many small groups the value is mostly noise. Its upper end is the value plus the
-    spread of the resamples below their mean. It is approximate, since it keeps the
-    models: how much another training sample would change is left out, except that the
-    noise of the held-out rows is counted as if it were all in one direction.
-    At level .95 it covered that disparity in .97 of samples for `mcdp` and .95 for
-    parity of decisions (means of 12 cells, ``benchmarks/cross_val_fairness.py``).
+    The interval is for the disparity, on new rows, of the model fitted to all rows. Its
+    lower end is the value minus the quantile of the permutations, since with many small
+    groups the value is mostly noise; or the lower end of the basic bootstrap interval,
+    if that is smaller. The upper end is the value plus the spread of the resamples
+    below their mean. The interval is approximate, since the models are kept: what
+    another training sample would change is left out, except that the noise of the
+    held-out rows is counted as if it were all in one direction. At level .95 the
+    interval covered that disparity in .97 of samples for `mcdp` and .95 for parity of
+    decisions (means of 12 cells, ``benchmarks/cross_val_fairness.py``).
 
-    The correction subtracts squares, since those of independent deviations add up.
+    The correction subtracts squares, since squares of independent deviations add up.
     Where a metric is the largest over pairs of groups, each pair is corrected by its
-    own noise, times the mean over permutations of the largest ratio of a pair's square
-    to its noise. Beyond ten groups, and with ``scale="rank"``, the metric is corrected
-    as a whole. Near parity the corrected value is still too large.
+    own noise times a factor: the mean over permutations of the largest ratio of a
+    pair's square to its noise. Beyond ten groups, and with ``scale="rank"``, the metric
+    is corrected as a whole. Near parity the corrected value is still too large.
 
     The p-value permutes held-out rows and keeps the models. It is exact if the models
     and the folds do not depend on the groups, and approximate otherwise.
 
     Models that learn from the groups themselves, such as
-    `skfair.postprocessing.MADDPostProcessor`, can be measured too favourably: what a
-    fold has too much of by chance, the models of the other folds repair, and over all
-    folds that cancels. Measure them on rows that no fold has used.
+    `skfair.postprocessing.MADDPostProcessor`, can be measured too favourably: a fold
+    deviates by chance, models of the other folds repair the opposite deviation, and
+    over all folds both cancel. Measure such models on rows that no fold has used.
 
-    A row that several folds hold out counts with each of its predictions, and is
-    resampled and permuted with all of them. Rows never held out do not count.
+    A row that several folds hold out counts with each prediction, and is resampled and
+    permuted with all of them. Rows never held out do not count.
 
     Examples
     --------
@@ -350,7 +350,7 @@ def _read_rows(
 ) -> tuple[Rows, Selector | None, dict[str, Any]]:
     """Return the rows, the columns of X that have groups, and labels for an estimator.
 
-    Labels are None where columns of X have the groups or strata.
+    The labels are None if groups or strata are columns of X.
     """
     weights = check_weights(sample_weight, len(y))
     group_labels, selector, groups = labels_and_groups(
@@ -368,9 +368,9 @@ def _read_rows(
 
 
 class HeldOutFold(NamedTuple):
-    """Positions of the rows that a fold holds out, and what its model tells.
+    """Positions of the rows that a fold holds out, and the responses of its model.
 
-    `responses` are to the rows, and `classes` are those that the model knows.
+    `classes` are the classes that the model knows.
     """
 
     positions: Integers
@@ -387,7 +387,10 @@ def _cross_predict(
     respond_to: Callable[..., HeldOutFold],
     jobs: dict[str, Any],
 ) -> list[HeldOutFold]:
-    """Fit a clone on each fold, and return the responses to the rows held out."""
+    """Predict held-out rows by clones fitted to the training part of each split.
+
+    Returns, for each split, the responses of the clone to the rows held out.
+    """
     # Folds of a regression are stratified by group alone.
     by_group = isinstance(splitter, GroupStratifiedKFold)
     by_group = by_group and not is_classifier(estimator)
@@ -399,7 +402,7 @@ def _cross_predict(
 def _permuted_within(
     within: Any, metric: Any, y: NDArray[Any], strata: Groups | None
 ) -> NDArray[Any] | None:
-    """Return the strata within which groups are permuted, None for all rows."""
+    """Return the strata within which groups are permuted; None to permute all rows."""
     if not (isinstance(within, str) and within == "auto"):
         return None if within is None else check_strata(within, len(y))
     if metric.exchangeable == "similar scores":
@@ -419,7 +422,7 @@ def _permuted_within(
 def _make_splitter(
     cv: Any, groups: Any, selector: Selector | None, y: ArrayLike, classifier: bool
 ) -> Any:
-    """Return a splitter; a number of folds stratifies by group."""
+    """Return the splitter `cv`; for a number of folds, one that stratifies by group."""
     if cv is not None and not isinstance(cv, numbers.Integral):
         return check_cv(cv, y, classifier=classifier)
     if groups is not None:
@@ -438,7 +441,7 @@ def _route(
     groups: Any,
     params: dict[str, Any],
 ) -> Bunch:
-    """Route metadata as `cross_validate` does, and labels of groups in any case."""
+    """Route metadata as `cross_validate` does; labels of groups are always routed."""
     passed = {name: value for name, value in metadata.items() if value is not None}
     if get_config()["enable_metadata_routing"]:
         if groups is not None:
@@ -476,7 +479,7 @@ def _respond(
 ) -> HeldOutFold:
     """Return the responses of a fitted model to the rows held out.
 
-    The estimator gets the labels of their groups if it takes them.
+    The estimator also gets the groups of these rows if it takes them.
     """
     labels = {
         name: take_rows(values, positions)
@@ -510,10 +513,11 @@ def _common_classes(classes_of_folds: Sequence[list[Any]]) -> list[Any]:
 
 
 def _join_folds(rows: Rows, folds: Sequence[HeldOutFold]) -> tuple[Rows, Integers]:
-    """Return an entry for each response of all folds, and the position of its row.
+    """Return one entry for each response in all folds, and the position of its row.
 
-    Entries are in the order of the rows; entries without weight are left out. Rows that
-    several folds hold out are drawn and permuted with all responses to them.
+    The entries are in the order of the rows; rows without weight have no entry. A row
+    that several folds hold out has several entries, which are drawn and permuted
+    together.
     """
     owners = np.concatenate([fold.positions for fold in folds])
     responses = np.concatenate([fold.responses for fold in folds])
@@ -539,9 +543,9 @@ def _join_folds(rows: Rows, folds: Sequence[HeldOutFold]) -> tuple[Rows, Integer
 
 
 def _warn_of_undefined_folds(values: Floats, value: float) -> None:
-    """Warn once where the metric is undefined for some of the folds.
+    """Warn once if the metric is undefined in some folds.
 
-    Where the metric is undefined for all rows together, too, there was a warning.
+    If it is undefined for all rows together, too, there has been a warning before.
     """
     n_undefined = int(np.isnan(values).sum())
     if n_undefined and not math.isnan(value):
@@ -556,11 +560,11 @@ def _warn_of_undefined_folds(values: Floats, value: float) -> None:
 def _interval(
     resampled: BootstrapResult, test: PermutationTestResult
 ) -> tuple[float, float]:
-    """Return the interval of the true value, near parity as elsewhere.
+    """Return an interval for the true value, with the rule for parity of all intervals.
 
-    The value exceeds the true value by no more than the largest noise of all
-    comparisons, whose distribution is known from permutations. The true value belongs
-    to one comparison, and exceeds the value by no more than the noise of this one.
+    The value exceeds the true value by at most the largest noise of all comparisons,
+    whose distribution is known from permutations. The true value belongs to one
+    comparison, and exceeds the value by at most the noise of this comparison.
     """
     value, tail = test.value, (1 - resampled.confidence_level) / 2
     noise = test.null_distribution[~np.isnan(test.null_distribution)]

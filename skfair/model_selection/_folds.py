@@ -198,7 +198,7 @@ Groups, default=None
 
 
 def _encode_classes(X: Any, y: Any, n_splits: int) -> tuple[NDArray[Any], Codes]:
-    """Return the classes, sorted, and the position in them of each row's class."""
+    """Return the sorted classes, and each row's class as a position among them."""
     check_consistent_length(X, y)
     y = column_or_1d(y)
     if not len(y):
@@ -222,7 +222,7 @@ def _encode_classes(X: Any, y: Any, n_splits: int) -> tuple[NDArray[Any], Codes]
 def _warn_of_small_cells(
     classes: NDArray[Any], codes: Codes, groups: Groups, n_splits: int
 ) -> None:
-    """Warn of classes of a group, and of groups, that cannot be in every fold."""
+    """Warn of groups, and of classes within groups, with fewer rows than folds."""
     has_group = groups.codes >= 0
     cells = np.zeros((len(groups.labels), len(classes)), dtype=np.intp)
     np.add.at(cells, (groups.codes[has_group], codes[has_group]), 1)
@@ -263,9 +263,9 @@ def assign_folds(
 ) -> Integers:
     """Return the fold of each row; without a random state rows keep their order.
 
-    Between any two folds, the numbers of rows of a group, of a cell (a class in a
-    group), and of the rarest class differ by at most one. The numbers of rows of other
-    classes, and the sizes of the folds, are as close as that allows.
+    Any two folds differ by at most one in their number of rows of a group, of a cell (a
+    class in a group), and of the rarest class. The numbers of rows of other classes,
+    and the sizes of the folds, are as equal as this allows.
     """
     n_samples = len(classes)
     order = np.arange(n_samples)
@@ -297,7 +297,7 @@ def assign_folds(
 def params_of_rows(
     params: dict[str, Any], rows: Integers, n_samples: int
 ) -> dict[str, Any]:
-    """Select rows of the fit parameters that have one entry for each row."""
+    """Select some rows of the fit parameters that have one entry for each row."""
     return {
         name: take_rows(value, rows) if _is_by_row(value, n_samples) else value
         for name, value in params.items()
@@ -333,9 +333,9 @@ def cross_fit(
 ) -> list[Any]:
     """Fit a clone to the training rows of each split, and use it on the test rows.
 
-    `use` takes the fitted clone, the features of the test rows, and their positions.
-    The result has what it returns for each split. `done` is called after each split.
-    Other keywords go to `Parallel`.
+    `use` is called with the fitted clone, the features of the test rows, and the
+    positions of the test rows. What it returns for each split is returned in a list.
+    `done` is called after each split. Other keywords go to `Parallel`.
     """
     splits = list(splits)
     if not splits:
@@ -385,9 +385,9 @@ def hold_out(
 ) -> tuple[Integers, Integers]:
     """Draw positions of rows to train on, and of rows to hold out.
 
-    The draw is stratified by class, and also by group (within strata, if there are any)
-    where each cell has two rows and each part has room for a row of every cell. Errors
-    call the share by its `name`.
+    The draw is stratified by class. It is also stratified by group (within strata, if
+    there are any) if each cell has two rows and each part has room for a row of every
+    cell. Errors call the share of rows held out by its `name`.
     """
     weighted = np.flatnonzero(rows.weights)
     cells = rows.stratum_group_codes[weighted]

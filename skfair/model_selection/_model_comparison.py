@@ -43,11 +43,11 @@ _N_ADDED = 3
 
 
 class Model(NamedTuple):
-    """A model as it is tested.
+    """A model as the tests see it.
 
-    `performance` returns a number, or several, from the positions of true labels, and
-    the positions of the model's responses. `scores` have the gap, and `responses` are
-    numbers in the order of what the performance is computed from.
+    `performance` returns one number or several, given the positions of the true labels
+    and the positions of the responses. The gap is that of `scores`. `responses` are
+    numbers in the same order as what the performance is computed from.
     """
 
     performance: Callable[[Integers, Integers], Any]
@@ -56,10 +56,10 @@ class Model(NamedTuple):
 
 
 class PairedTest(NamedTuple):
-    """A one-sided bound of a difference, and the p-value of its test.
+    """A one-sided bound of a difference, and the p-value of the same test.
 
-    The p-value is at most one minus a confidence level if and only if the bound at this
-    level is on the right side.
+    The p-value is at most one minus a confidence level exactly if the bound at this
+    level rejects the null hypothesis.
     """
 
     bound: float
@@ -90,10 +90,10 @@ class Place(NamedTuple):
 class Moments(NamedTuple):
     """Mean, variance and third central moment of a mean with uncertain weights.
 
-    The weights come from Gaffke's bound of the mean of bounded numbers: uniform on the
-    simplex, over all rows and another row that is as bad as a row can be. For hits and
-    misses the bound is Clopper and Pearson's. Moments of independent groups add up, as
-    in melded intervals of Fay, Proschan and Brittain.
+    The weights come from Gaffke's bound of the mean of bounded numbers: they are
+    uniform on the simplex, over all rows and an added row that is as bad as a row can
+    be. For hits and misses the bound is that of Clopper and Pearson. Moments of
+    independent groups add up, as in the melded intervals of Fay, Proschan and Brittain.
     """
 
     mean: Any
@@ -107,7 +107,7 @@ class Moments(NamedTuple):
         return self.mean + error * (root * root * root - 1) / (3 * third)
 
     def pvalue(self, limit: float) -> Any:
-        """Return the probability that the same distribution is above a limit."""
+        """Return the probability that this gamma distribution exceeds a limit."""
         error, third = self._error_and_third()
         root = np.cbrt(1 + 3 * third * (limit - self.mean) / error)
         return ndtr(-(root - 1) / third - third)
@@ -123,9 +123,9 @@ class Moments(NamedTuple):
 
 
 def random_parts(cells: Codes, n_parts: int = N_PARTS) -> list[Integers]:
-    """Return the positions of rows in random parts, each with its share of every cell.
+    """Divide rows at random into parts, each with an equal share of every cell.
 
-    The parts are the same in every call.
+    The positions of the rows in each part are returned, the same in every call.
     """
     random = np.random.default_rng(0).permutation(len(cells))
     by_cell = random[np.argsort(cells[random], kind="stable")]
@@ -134,7 +134,7 @@ def random_parts(cells: Codes, n_parts: int = N_PARTS) -> list[Integers]:
 
 
 def subsets(parts: list[Integers]) -> list[Integers]:
-    """Return the positions of all rows, then of the rows without each part."""
+    """Return the positions of all rows, then of all rows without each part."""
     rows = np.sort(np.concatenate(parts))
     return [rows, *(np.setdiff1d(rows, part, assume_unique=True) for part in parts)]
 
@@ -142,12 +142,12 @@ def subsets(parts: list[Integers]) -> list[Integers]:
 def changes_by_a_row(
     model: Model, codes: Integers, weights: Floats, rows: Integers
 ) -> Floats:
-    """Find how another row moves a performance, by true label and by response.
+    """Find how one more row changes a performance, by its true label and response.
 
-    True labels are the first and the last in order, responses the smallest and the
+    The true labels tried are the first and the last, the responses the smallest and the
     largest. The change is a third of the change by three such rows: so many may be
-    missed with a probability of .05, and the first may move an average precision far
-    more.
+    missed with a probability of .05, and the first row alone may change an average
+    precision far more.
     """
     row_weights, responses = weights[rows], model.responses[rows]
     size = row_weights @ row_weights / row_weights.sum()
@@ -165,9 +165,9 @@ def changes_by_a_row(
 
 
 def worst_loss(changes: Floats, baseline_changes: Floats) -> Floats:
-    """Find how much one more row may lower performances beside the baseline.
+    """Find by how much one more row may lower performances below the baseline's.
 
-    The row has the best response of the baseline, and the worst one of the model.
+    The row has the response that is best for the baseline, and the worst for the model.
     """
     losses = baseline_changes.max(axis=1) - changes.min(axis=1)
     return np.asarray(losses.max(axis=0).clip(0))
@@ -176,10 +176,10 @@ def worst_loss(changes: Floats, baseline_changes: Floats) -> Floats:
 def loss_moments(
     difference: float, variance: float, third: float, worst: float
 ) -> Moments:
-    """Return moments of a loss, the difference from a baseline's performance times -1.
+    """Return the moments of a loss: of minus the difference of two performances.
 
-    The variance and the third central moment belong to the loss. The third moment is
-    doubled as Gaffke's bound does; below 0 it does not count.
+    `variance` and `third` (the third central moment) are those of the loss. The third
+    moment is doubled, as Gaffke's bound does; if negative, it counts as 0.
     """
     return Moments(
         worst - difference, variance + worst**2, 2 * (max(third, 0.0) + worst**3)
@@ -193,10 +193,11 @@ def performance_test(
     margin: float,
     confidence_level: float,
 ) -> PairedTest:
-    """Test that a performance is lower than the baseline's by a margin at most.
+    """Test that a performance is below the baseline's by at most a margin.
 
-    Values belong to `subsets`, whose spread is the jackknife's error, and `worst` is
-    `worst_loss`. The bound is the lower bound of the difference.
+    Each value belongs to an entry of `subsets`; their spread gives the standard error
+    by the jackknife. `worst` comes from `worst_loss`. The bound is a lower bound of the
+    difference.
     """
     difference, *others = values - baseline
     n_parts = len(others)
@@ -216,7 +217,7 @@ def performance_test(
 
 
 def _jackknife_deviations(differences: Floats) -> Floats:
-    """Return each left-out part's deviation in the jackknife.
+    """Return the deviation in the jackknife by leaving out each part.
 
     The root of the sum of the squares of deviations is the standard error.
     """
@@ -230,7 +231,7 @@ def largest_gap_place(
 ) -> Place:
     """Find the score and the groups at which MCDP(0) is attained.
 
-    A single group differs from no other: it stands for both at any score.
+    If there is a single group, it takes both places, at any score.
     """
     present, positions = np.unique(codes, return_inverse=True)
     labels = tuple(present.tolist())
@@ -255,11 +256,12 @@ def gap_test(
 ) -> PairedTest:
     """Test that the largest gap of a candidate is below the baseline's.
 
-    The baseline's largest gap is at least its gap at a place that was found on other
-    rows, so that noise has not pushed it up. The candidate's largest gap is below that
-    if its gap at every score and between every two groups is. Each gap is a hypothesis
-    about one difference of means, and all of them must be rejected, so that the largest
-    p-value has the level of each. The bound is the upper bound of the difference.
+    The baseline's gap is taken at a place that was found on other rows, so that noise
+    has not enlarged it; the largest gap is at least as large. The candidate's largest
+    gap is below the baseline's gap at this place if the gap of every two groups is, at
+    every score. Each of these gaps is a hypothesis about one difference of means. All
+    hypotheses must be rejected, so that the largest p-value has the level of each. The
+    bound is an upper bound of the difference.
     """
     bound, pvalue = -math.inf, 0.0
     for difference in _paired_differences(scores, baseline, place, codes, weights):
@@ -307,14 +309,15 @@ def rate_gap_interval(
 ) -> tuple[float, float]:
     """Return the interval of the largest difference of rates minus the baseline's.
 
-    Values are 0 or 1. With `strata` the difference is the largest of two groups of one
-    stratum: of error rates, of one true label.
+    Values are 0 or 1. With `strata`, only groups of the same stratum are compared (for
+    error rates, a stratum has one true label).
 
-    The change is the smallest by which the difference of one pair of groups, the
-    largest of the candidate, is above one of the baseline's. So it is at most the
-    largest over all pairs of the smallest bound beside the baseline's pairs. The bounds
-    of the one pair beside each of these must hold together; those of other pairs need
-    not hold. All rows are used, since no place is chosen by them.
+    Take the pair of groups with the candidate's largest difference. The change of the
+    largest difference is the smallest amount by which this pair's difference exceeds
+    the difference of any pair of the baseline. So it is at most the largest, over all
+    pairs of the candidate, of the smallest bound beside the baseline's pairs. Only the
+    bounds of one pair of the candidate must hold together. All rows are used, since no
+    place is chosen by them.
     """
     by_row = np.zeros(len(codes), np.intp) if strata is None else strata
     (stratum, _), cells = np.unique([by_row, codes], axis=1, return_inverse=True)
@@ -335,7 +338,7 @@ def rate_gap_interval(
 
 
 def _pairs_within(strata: Integers) -> Integers:
-    """Return the factor of each group in the difference of each pair of one stratum."""
+    """Return the signs of groups in each difference of two groups of one stratum."""
     units = np.eye(len(strata), dtype=np.intp)
     first, second = np.nonzero(np.equal.outer(strata, strata) & (units == 0))
     return np.asarray(units[first] - units[second])
@@ -348,10 +351,11 @@ def _rate_differences(
     weights: Floats,
     factors: Integers,
 ) -> Moments:
-    """Return the difference of each pair minus each of the baseline's, with its noise.
+    """Subtract the baseline's differences of rates from those of a model.
 
-    Rows of the result are pairs, by the factors of groups in them, columns pairs of the
-    baseline. Rates are shares of the value 0.
+    Each row of the result is a pair of groups for the model, each column a pair for the
+    baseline. `factors` has the sign of each group in each pair. A rate is the share of
+    the value 0.
     """
     signs, sums = (-1.0, 0.0, 1.0), np.zeros(1)
     for group, group_factors in enumerate(factors.T):
@@ -378,7 +382,7 @@ def _rate_differences(
 def _paired_differences(
     scores: Floats, baseline: Floats, place: Place, codes: Codes, weights: Floats
 ) -> Iterator[Moments]:
-    """Return each gap minus the baseline's, with its noise."""
+    """Yield each gap minus the baseline's gap at the place, with the noise."""
     order = np.argsort(scores, kind="stable")
     # Of equal scores the last row has all of them at or below it.
     ends = np.flatnonzero(np.append(np.diff(scores[order]) > 0, True))
@@ -421,10 +425,11 @@ def _paired_differences(
 
 @dataclass(frozen=True, eq=False)
 class GroupTerm:
-    """The part of a group in a difference of gaps, at every score of the candidate.
+    """What one group adds to a difference of gaps, at every score of the candidate.
 
-    `cdf`, `both_low` and `baseline_low` are shares of rows: low in the candidate's
-    scores, in both, and in the baseline's. `n_rows` is the effective number of rows.
+    A score is low if it is at most the score of the gap. `cdf` is the share of rows
+    whose score by the candidate is low, `baseline_low` by the baseline, and `both_low`
+    by both. `n_rows` is the effective number of rows.
     """
 
     cdf: Floats
@@ -435,10 +440,10 @@ class GroupTerm:
     def moments(
         self, factor: float, baseline_factor: float
     ) -> tuple[Any, Any, Any, Any]:
-        """Return the numbers of `Moments`, and the third moment of the added row.
+        """Return the numbers of `Moments`, and the third moment due to the added row.
 
-        A row whose score is low in the candidate's scores counts `factor`, less
-        `baseline_factor` if its score is low in the baseline's.
+        A row counts `factor` if its score by the candidate is low, minus
+        `baseline_factor` if its score by the baseline is low.
         """
         cdf, both_low = self.cdf, self.both_low
         if not factor:
@@ -473,9 +478,9 @@ def holm(pvalues: Floats) -> Floats:
 def compare_with_first(
     models: list[Model], values: list[Floats], groups: Groups, weights: Floats
 ) -> list[Comparison]:
-    """Compare the performance and MCDP(0) of every model with the first model's.
+    """Compare the performance and MCDP(0) of each model with the first model's.
 
-    `values` are the performances in all rows and in the rows without each part.
+    `values` are the performances on all rows, and on the rows without each part.
     """
     weighted = weights > 0
     rows = Rows(groups, weight=weights)[weighted]
@@ -507,10 +512,10 @@ def models_table(
     margin: float,
     confidence_level: float,
 ) -> tuple[pd.DataFrame, dict[Any, Comparison]]:
-    """Return the table of tests of every model against the first, and the comparisons.
+    """Return the tests of each model against the first, as a table, and comparisons.
 
-    The place of the first model's gap is found on a quarter of the rows, and gaps are
-    tested on the others.
+    The place of the first model's gap is found on a quarter of the rows, and the gaps
+    are tested on the other rows.
     """
     weighted = np.flatnonzero(weights > 0)
     row_sets = subsets([weighted[part] for part in random_parts(classes[weighted])])
@@ -538,8 +543,12 @@ def models_table(
         fairer = PairedTest(math.nan, math.nan)
         if place is not None and not math.isnan(comparison.mitigated["disparity"]):
             fairer = gap_test(
-                *(model.scores[tested], first.scores[tested], place),
-                *(groups.codes[tested], weights[tested], confidence_level),
+                model.scores[tested],
+                first.scores[tested],
+                place,
+                codes=groups.codes[tested],
+                weights=weights[tested],
+                confidence_level=confidence_level,
             )
         records.append(_record(comparison, as_good, fairer))
     table = pd.DataFrame(records, list(models))
@@ -554,7 +563,7 @@ def models_table(
 def _find_place(
     model: Model, groups: Groups, weights: Floats, grouped: Integers
 ) -> tuple[Integers, Place]:
-    """Return the other rows, and the place of a gap on a quarter of the rows."""
+    """Find the place of a gap on a quarter of the rows; return the other rows, too."""
     finding, *others = random_parts(groups.codes[grouped].astype(np.intp), N_PLACES)
     quarter = grouped[finding]
     place = largest_gap_place(
@@ -566,7 +575,7 @@ def _find_place(
 def _record(
     comparison: Comparison, as_good: PairedTest, fairer: PairedTest
 ) -> dict[str, float]:
-    """Return one row of the table of `compare_models`."""
+    """Return the row of a model in the table of `compare_models`."""
     differences = comparison.difference
     return {
         **comparison.mitigated,
@@ -581,7 +590,7 @@ def _record(
 
 
 def _check_two_labels(y_true: NDArray[Any]) -> None:
-    """Raise unless average precision takes one of two labels as the positive one."""
+    """Raise unless average precision has two labels, one of them positive."""
     labels = distinct_labels(y_true, "y_true").tolist()
     if len(labels) != 2 or not any(set(labels) == {other, 1} for other in (0, -1)):
         raise ValueError(
@@ -708,26 +717,26 @@ def compare_models(
 
     Notes
     -----
-    A difference of performances has the error of a paired jackknife that leaves out one
-    of 30 parts of the rows at a time. Models that differ in few rows may differ in more
-    rows of the population, and worse. So one row is added in which the baseline is as
-    right and the other model as wrong as the true labels and the responses of these
-    rows allow, and all rows have uncertain weights, uniform on the simplex: Gaffke's
-    bound [2]_, computed from three moments, which of hits and misses is that of Clopper
-    and Pearson. Where two models agree in all of n rows, a loss of accuracy of 3 / n is
-    just excluded at the level .95. A performance without a bound, such as a log loss,
-    may fall further than these rows show. Gaps have the same bounds, of each group, as
-    in melded intervals [3]_.
+    The standard error of a difference of performances is that of a paired jackknife,
+    which leaves out one of 30 parts of the rows at a time. Models that differ in few
+    rows may differ in more rows of the population, and by more. So one row is added in
+    which the baseline is as right and the other model as wrong as the true labels and
+    the responses of these rows allow, and all rows get random weights, uniform on the
+    simplex. This is Gaffke's bound [2]_, computed from three moments; for hits and
+    misses it is that of Clopper and Pearson. Where two models agree in all of n rows, a
+    loss of accuracy of 3 / n is just excluded at the level .95. A performance without a
+    bound, such as a log loss, may fall further than these rows show. Gaps have the same
+    bounds, of each group, as in melded intervals [3]_.
 
-    MCDP is the largest of many gaps, which noise pushes up, the more so the smaller it
-    is: the difference of two such values is no basis for a test. Here the baseline's
-    gap is measured at the score where a random quarter of the rows finds it, on the
-    other rows; there it is at most its MCDP. The candidate's MCDP is lower than that if
-    its gap is at every score and between every two groups. Each is a paired comparison
-    of shares, and all of them must be significant: an intersection-union test, whose
-    level is at most that of each (``benchmarks/less_discriminatory.py``). It is
-    conservative where the candidate's gap is about the same at many scores, and where
-    groups are small.
+    MCDP is the largest of many gaps. Noise raises it, the more so the smaller it is, so
+    the difference of two values is not a basis for a test. Here a random quarter of the
+    rows finds the score of the baseline's largest gap, and the other rows measure the
+    gap at this score, which is at most the baseline's MCDP. The candidate's MCDP is
+    lower if its gap is lower than that at every score and between every two groups.
+    Each is a paired comparison of shares, and all comparisons must be significant: an
+    intersection-union test, whose level is at most that of each
+    (``benchmarks/less_discriminatory.py``). The test is conservative where the
+    candidate's gap is about the same at many scores, and where groups are small.
 
     References
     ----------

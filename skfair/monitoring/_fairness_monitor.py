@@ -132,10 +132,10 @@ class FairnessMonitor:
         minus it is the largest probability that there is ever a false alarm.
     min_group_size : int, default=10
         Groups with fewer rows so far are left out of the comparison and named by a
-        warning; they join when they have grown. Rows are those that count in the
-        metric, with equalized odds those of each true label. Within strata it is the
-        size of a group in the stratum. The `min_group_size` of a `Groups` counts if it
-        is larger.
+        warning; they join when they have grown. Only rows that count in the metric are
+        counted, with equalized odds those of each true label, and with strata those of
+        the group in each stratum. If the `min_group_size` of a `Groups` is larger, it
+        takes precedence.
 
     Attributes
     ----------
@@ -170,19 +170,19 @@ class FairnessMonitor:
     1 - `confidence_level` of ever being false.
 
     To find changes, scores in [0, 1] are rounded down to multiples of 1/256, or to the
-    bins of MADD. At most four sums of batches are kept of each length 1, 2, 4, ... in
-    looks: these begin where the rows before and since are compared.
+    bins of MADD. Of each length of 1, 2, 4, ... looks at most four sums of batches are
+    kept; the rows before and since are compared where these sums begin.
 
-    The disparity is that of the groups that are large enough. All pairs of groups, of
-    all strata, share 0.9 of the level, whether they are large enough or not: these are
-    the groups and strata that are known at the first look at which two groups can be
-    compared, labels of a `Groups` or categories without rows included. They keep their
-    shares when they join. The remaining tenth is for looks after groups or strata
-    appear that were not known, since the share of each pair then changes. While groups
-    of the first look are too small, the upper end is higher: it has its share of the
-    level for each set of groups that may be compared.
+    The disparity compares the groups that are large enough. All pairs of known groups,
+    in all strata, share 0.9 of the level, whether the groups are large enough or not.
+    The known groups and strata are those at the first look at which two groups can be
+    compared, labels of a `Groups` or categories without rows included. Groups keep
+    their shares when they join. The remaining tenth is for looks after unknown groups
+    or strata appear, since the share of each pair then changes. While groups of the
+    first look are too small, the upper end is higher: it has its share of the level for
+    each set of groups that may be compared.
 
-    A change is one of the groups that are large enough both before and since a look.
+    A change concerns only groups that are large enough both before and since a look.
 
     References
     ----------
@@ -687,7 +687,7 @@ class FairnessMonitor:
         """Return how far apart the bounds of two samples are.
 
         Only groups that are large enough in both are compared, since a group that grows
-        or appears is no change of the other groups.
+        or appears is not a change of the other groups.
         """
         ours, theirs = _parts(first), _parts(second)
         smallest, samples = self._smallest_size(ours, theirs), []
@@ -1020,7 +1020,7 @@ def _are_three(value: Any) -> bool:
     return len(value) == 3 and all(map(_is_whole, value))
 
 
-#: What the entries of a look must be that are no numbers.
+#: What the entries of a look must be that are not numbers.
 _IS_ENTRY: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("n_rows", "n_groups", "epoch", "n_waiting"), _is_whole),
     **dict.fromkeys(("alarm", "change_alarm"), lambda value: isinstance(value, bool)),

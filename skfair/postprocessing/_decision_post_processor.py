@@ -90,9 +90,9 @@ default="demographic_parity"
         classes, of each class where there are more); or the share of each decision
         among the rows of each class.
     max_difference : float in [0, 1], default=0.05
-        Largest difference of these shares between two groups, in new rows. Decisions
-        are chosen whose difference and its standard error add up to no more on held-out
-        rows. There is a warning where no such decisions are found.
+        Largest difference of these shares between two groups, in new rows. On held-out
+        rows, the difference of the decisions chosen plus its standard error is at most
+        this limit. There is a warning where no such decisions are found.
     uses_group : bool, default=False
         Whether decisions may depend on the group of the row. True needs the group in
         prediction, and loses less accuracy: people with the same features get different
@@ -163,15 +163,15 @@ default="demographic_parity"
 
     Notes
     -----
-    With shares :math:`P` of groups and classes, :math:`r_g = P(g \\mid x) / P(g)` for
-    demographic parity, and :math:`r_{gj} = P(g, j \\mid x) / P(g, j)` for errors. Both
-    come from logistic regressions of the logarithms of predicted probabilities on
-    held-out rows. With the group, :math:`P(g \\mid x)` is 0 or 1, and the class is
-    predicted within each group; a group with fewer than 20 rows for each coefficient
-    keeps its probabilities. Without it, a clone of the classifier predicts the group,
-    and :math:`P(g, j \\mid x) = p_j(x) P(g \\mid j, x)`, where the group is predicted
-    again among the rows of class j (for parity, among all rows) from the probabilities
-    of classes and groups.
+    With shares :math:`P` of groups and classes, let :math:`r_g = P(g \\mid x) / P(g)`
+    for demographic parity, and :math:`r_{gj} = P(g, j \\mid x) / P(g, j)` for errors.
+    Probabilities given x come from logistic regressions on the logarithms of predicted
+    probabilities of held-out rows. With the group, :math:`P(g \\mid x)` is 0 or 1, and
+    the class is predicted within each group; a group with fewer than 20 rows for each
+    coefficient keeps its predicted probabilities. Without the group, a clone of the
+    classifier predicts it, and :math:`P(g, j \\mid x) = p_j(x) P(g \\mid j, x)`. Here
+    the group is predicted again among the rows of class j (for parity, among all rows),
+    from the probabilities of classes and groups.
 
     A pair of groups a and b is compared by a multiplier :math:`\\mu_{ab} \\ge 0`, which
     adds to :math:`\\lambda_a` and is taken from :math:`\\lambda_b`. These minimise
@@ -182,37 +182,42 @@ default="demographic_parity"
 
     whose maximum is smoothed less and less. The constraint is met in expectation under
     these probabilities. So limits d from the plain difference down to a fiftieth of it
-    are tried; multipliers between six of them are interpolated. Without the group, and
-    for up to eight rates of errors (two in each group for equalized odds of two
-    classes), each of the six corrects what the solution before misses on held-out rows:
-    a miss e with the standard error s by :math:`e^3 / (e^2 + s^2)`, as predicted groups
-    are off and rows have noise. More than 20 groups are each compared with everyone, at
-    half the limit.
+    are tried; problems are solved for six limits, and multipliers between them are
+    interpolated. Without the group, and for up to eight rates of errors (two in each
+    group for equalized odds of two classes), each of the six solutions corrects what
+    the previous one misses on held-out rows, as predicted groups are off and rows have
+    noise: a miss e with the standard error s is corrected by :math:`e^3 / (e^2 + s^2)`.
+    With more than 20 groups, each group is compared with everyone, at half the limit.
 
-    Decisions are measured on held-out rows. To their rates, and to the accuracy, is
-    added what the model that predicts changes in the rows to which it was fitted as the
-    model of a fold was: where many rows share a score, it may decide for all of them as
-    no fold's model does. The largest difference is not that in new rows. Noise adds to
-    the largest of several differences; but multipliers are also fitted to noise, which
-    these rows then do not show. How much is told by a jackknife over five parts of the
-    rows, and taken out or added by normal errors of the rates. Where the rules without
-    a part differ, one of them may do more than their mean: what they differ by on all
-    rows, in the mean, beyond the difference of their mean rates is added. The standard
-    error is that of the largest difference with errors of all rates and the variance
-    between rules. Of the rules whose limit is at most `max_difference`, and whose
-    difference is below it by its standard error, the one with the highest accuracy is
-    taken; if there is none, that with the smallest sum of both, and a warning unless
-    its difference is below by a fifth of its error. Where the plain rates of no two
-    groups differ by more than noise (studentized differences of all pairs, at a level
-    of 5 %), and where the plain difference is below by its error, no decision is
-    changed.
+    Decisions are measured on held-out rows. Where many rows share a score, the final
+    model may decide for all of them as no model of a fold does. So a change is added to
+    the rates and the accuracy: the values of the final model minus those of the model
+    of a fold, in rows to which both were fitted.
 
-    Equal errors often need that some of the people with nearly the same score get one
-    decision, and some another. Late decimals of a row's probabilities decide which:
+    The largest difference on these rows is not the one to expect of new rows, for two
+    reasons. Noise enlarges the largest of several differences, which is subtracted. The
+    multipliers have fitted some of the noise, which these rows therefore do not show,
+    and which is added. A jackknife over five parts of the rows estimates the share of
+    the noise that is fitted. Rules fitted without a part also differ from each other:
+    the excess of their average largest difference over that of their average rates is
+    added. The standard error is the deviation of the largest difference under normal
+    errors of all rates, whose variances include the variance between these rules.
+
+    The rule is chosen among those whose limit is at most `max_difference`, and whose
+    difference is below `max_difference` by its standard error: the one with the highest
+    accuracy is taken. If there is none, the rule with the smallest sum of difference
+    and standard error is taken; there is a warning unless its difference is below
+    `max_difference` by a fifth of its standard error. No decision is changed where the
+    plain rates of no two groups differ by more than noise (studentized differences of
+    all pairs, at a level of 5 %), and where the plain difference is below
+    `max_difference` by its standard error.
+
+    Equal errors often require that people with nearly the same score get different
+    decisions. Late decimals of a row's probabilities decide which decision it gets:
     they move its scores by a hundredth or two.
 
-    There are no probabilities of the new decisions: scores that a rule by group has
-    moved are no estimates of a class. `decision_function` has the scores.
+    The new decisions have no probabilities: scores that a rule by group has moved do
+    not estimate the probability of a class. `decision_function` returns the scores.
 
     References
     ----------
@@ -326,7 +331,11 @@ default="demographic_parity"
         validate_data(self, X, y, skip_check_array=True)
         inputs = check_fit_inputs(
             self,
-            *(X, y, sensitive_features, None, sample_weight),
+            X,
+            y,
+            sensitive_features=sensitive_features,
+            control_features=None,
+            sample_weight=sample_weight,
             estimator=self.estimator,
             several_classes=True,
             without_groups="no decision changes",
@@ -348,8 +357,13 @@ default="demographic_parity"
             return self
         tasks, splits = Tasks(self), list[Split]()
         if not (isinstance(self.estimator, FrozenEstimator) and self.uses_group):
-            columns = inputs.X, inputs.target, rows.groups.codes
-            splits = make_splits(self, *columns, routed.splitter.split)
+            splits = make_splits(
+                self,
+                inputs.X,
+                inputs.target,
+                cells=rows.groups.codes,
+                for_split=routed.splitter.split,
+            )
         counts = rules.effective_rows(_rows_held_out(rows, splits))
         compared = rules.groups_to_compare(counts)
         _warn_of_few_rows(self, counts)
@@ -459,7 +473,7 @@ default="demographic_parity"
         return np.asarray(self.classes_[scores.argmax(axis=1)])
 
     def _adjusted_scores(self, X: Any, sensitive_features: ArrayLike | None) -> Floats:
-        """Return scores of classes, adjusted by the multipliers."""
+        """Return the score of each class, adjusted by the chosen rule."""
         features, classes = features_to_predict(self, X), self.classes_.tolist()
         predicted = label_probabilities(self.estimator_, features, classes)
         codes: NDArray[np.integer] = np.zeros(len(predicted), dtype=np.intp)
@@ -491,7 +505,7 @@ default="demographic_parity"
 
 
 def _compare(model: DecisionPostProcessor) -> Comparison:
-    """Compare the decisions of the rule that is chosen, and warn of a limit missed."""
+    """Compare the chosen rule with the plain decisions; warn if the limit is missed."""
     rules, limit = model._rules, model.max_difference
     comparison = rules.compare(model._chosen)
     if rules.groups_compared.any() and not rules.shows(model._chosen, limit):
@@ -501,7 +515,7 @@ def _compare(model: DecisionPostProcessor) -> Comparison:
 
 
 def _rows_held_out(rows: Rows, splits: list[Split]) -> Rows:
-    """Return the rows of a group that splits hold out, all without splits."""
+    """Return the held-out rows that have a group; without splits, all that have one."""
     held_out = np.full(len(rows), not splits)
     for _, test in splits:
         held_out[test] = True
@@ -536,10 +550,11 @@ def _warn_of_few_rows(model: DecisionPostProcessor, counts: Floats) -> None:
 class FittedClassifiers(NamedTuple):
     """Classifiers of the class and of the group, and what they predict.
 
-    The models of the folds come first, and the model of all rows last, at
-    `FINAL_MODEL`; `group_models` is empty where nothing predicts the group. Each model
-    was fitted to the rows at its `training_positions`. `held_out` are the rows that are
-    compared, with the probability of each class and group.
+    The models of the folds come first, and the models of all rows last, at
+    `FINAL_MODEL`; `group_models` is empty where nothing predicts the group. The models
+    at one position were fitted to the rows at `training_positions` there. `held_out`
+    are the rows on which rules are compared; their `y_pred` has the probability of each
+    class and group.
     """
 
     inputs: FitInputs
@@ -549,7 +564,7 @@ class FittedClassifiers(NamedTuple):
     held_out: Rows
 
     def predict_training_rows(self, fold: int) -> Rows:
-        """Return the rows that the models of a fold were fitted to, as they predict."""
+        """Return the training rows of a fold's models, as these models predict them."""
         rows = self.inputs.rows[self.training_positions[fold]].grouped()
         X = take_rows(self.inputs.X, rows.position)
         labels = self.inputs.classes.tolist()
@@ -578,8 +593,14 @@ def _fit_classifiers(
     group_models: list[Any] = []
     with tip_to_drop(model, inputs.X, estimator):
         class_models, predicted = _fit_on_folds(
-            *(model, inputs, estimator, inputs.target, inputs.classes.tolist()),
-            *(splits, params, tasks),
+            model,
+            inputs,
+            estimator,
+            inputs.target,
+            labels=inputs.classes.tolist(),
+            splits=splits,
+            params=params,
+            tasks=tasks,
         )
         if predicts_group:
             if is_frozen or not get_config()["enable_metadata_routing"]:
@@ -589,8 +610,14 @@ def _fit_classifiers(
             codes, known = rows.groups.codes, np.asarray(groups_compared.any(axis=1))
             codes = np.where(known[codes] & (codes >= 0), codes, -1)
             group_models, q = _fit_on_folds(
-                *(model, inputs, estimator, codes, list(range(rows.n_groups))),
-                *(splits, params, tasks),
+                model,
+                inputs,
+                estimator,
+                codes,
+                labels=list(range(rows.n_groups)),
+                splits=splits,
+                params=params,
+                tasks=tasks,
             )
             predicted = np.hstack([predicted, q])
     fold = np.zeros(len(rows), dtype=np.intp)
@@ -618,11 +645,18 @@ def _fit_on_folds(
 ) -> tuple[list[Any], Floats]:
     """Fit a clone on each fold and one to all rows; predict labels of rows held out.
 
-    A frozen estimator stands for all of these models.
+    A frozen estimator is not fitted again: it is returned in place of each model.
     """
     models, held_out = predict_folds(
-        *(estimator, inputs.X, inputs.rows, target, labels, splits, params),
-        *(model.n_jobs, tasks.done),
+        estimator,
+        inputs.X,
+        inputs.rows,
+        target,
+        labels=labels,
+        splits=splits,
+        fit_params=params,
+        n_jobs=model.n_jobs,
+        done=tasks.done,
     )
     predicted = mean_of_folds(held_out, len(inputs.rows))
     if isinstance(estimator, FrozenEstimator):

@@ -62,8 +62,9 @@ _N_DRAWS = 300
 class _SolvedRules(NamedTuple):
     """The numbers that apply rules, from the largest limit to the smallest.
 
-    `calibrations` are by set of rows or by group, `shares` are of the cells, and
-    `multipliers` have the shape (n_rules, n_cells, n_classes).
+    `calibrations` has a model for each set of rows, or with `uses_group` for each
+    group. `shares` has the share of the rows in each cell (a group in a set of rows),
+    and `multipliers` the shape (n_rules, n_cells, n_classes).
     """
 
     calibrations: dict[int, Any]
@@ -72,10 +73,11 @@ class _SolvedRules(NamedTuple):
 
 
 class _RuleScores(NamedTuple):
-    """Scores of classes, (n_samples, n_classes), and ratios of cells.
+    """Scores of classes, (n_samples, n_classes), and ratios by which rules change them.
 
-    `plain` are without a rule; a rule takes `ratios`, times its multipliers, from the
-    `values`.
+    `plain` are the scores without a rule. A rule subtracts from the `values` the
+    `ratios` times its multipliers. The ratios are a row's probabilities of cells over
+    the shares of the cells.
     """
 
     plain: Floats
@@ -83,15 +85,15 @@ class _RuleScores(NamedTuple):
     ratios: Floats
 
     def adjust(self, multipliers: Floats) -> Floats:
-        """Return the scores by a rule; rows that count in no rate have plain scores."""
+        """Return the scores by a rule; rows that are in no cell keep plain scores."""
         counted = self.ratios.any(axis=1, keepdims=True)
         return np.where(counted, self.values - self.ratios @ multipliers, self.plain)
 
 
 class MeasuredDifference(NamedTuple):
-    """The largest difference of two groups expected for new rows.
+    """The largest difference between two groups to expect in new rows.
 
-    `error` is the standard error.
+    `error` is its standard error.
     """
 
     value: float
@@ -102,10 +104,19 @@ class DecisionRules:
     """Decision rules, from the plain rule to the fairest.
 
     `decisions_compared` says which decisions (columns) are compared in each set of
-    rows, and after `fit` `groups_compared` which groups are. The cost has classes by
-    decisions. Rows have a probability of each class, and without the group a
-    probability of each group.
+    rows. `fit` sets the other attributes: `groups_compared` says which groups are
+    compared; `decisions` has the decision of each rule, the plain rule first, for each
+    of the held-out `rows` (rules by rows); `table` measures the rules. The cost is an
+    array of classes by decisions. The predictions of rows are the probabilities of
+    classes, and if rules do not use the group, the probabilities of groups.
     """
+
+    rows: Rows
+    groups_compared: NDArray[np.bool_]
+    decisions: Integers
+    table: dict[str, Any]
+    _solved: _SolvedRules
+    _beyond_noise: bool
 
     def __init__(
         self,
@@ -132,7 +143,10 @@ class DecisionRules:
         return np.asarray((counts <= FEW_HELD_OUT_ROWS) & any_decision)
 
     def groups_to_compare(self, counts: Floats) -> NDArray[np.bool_]:
-        """Return which groups have enough rows, where two groups have, by set."""
+        """Return which groups are compared, by group and set of rows.
+
+        A set of rows needs two groups with enough rows.
+        """
         compared = ~self.has_few_rows(counts) & self.decisions_compared.any(axis=1)
         return np.asarray(compared & (compared.sum(axis=0) > 1))
 
@@ -141,13 +155,13 @@ class DecisionRules:
         return np.asarray(1 - p @ self._cost)
 
     def cells_of(self, rows: Rows) -> Integers:
-        """Return the number of the group and set of rows of each row together."""
+        """Return the cell of each row: one number for its group and its set of rows."""
         conditions = rows.y_true * (len(self.decisions_compared) > 1)
         codes = rows.groups.codes.astype(np.intp)
         return np.asarray(np.ravel_multi_index((codes, conditions), self.shape))
 
     def effective_rows(self, rows: Rows) -> Floats:
-        """Return the effective number of rows of each group and set."""
+        """Return the effective number of rows of each group in each set of rows."""
         cells, weights = self.cells_of(rows), rows.weights
         totals, squares = (
             np.bincount(cells, values, math.prod(self.shape))
@@ -156,7 +170,7 @@ class DecisionRules:
         return quotients(totals**2, squares).reshape(self.shape)
 
     def _rates(self, rows: Rows, decisions: Integers) -> Floats:
-        """Return the rates of the decisions of each rule in each cell."""
+        """Return the share of each decision among the rows of a cell, for each rule."""
         cells = self.n_classes * self.cells_of(rows)
         shape = *self.shape, self.n_classes
         sums = np.array(
@@ -181,13 +195,13 @@ class DecisionRules:
         """
         self.rows, self.groups_compared = rows, groups_compared
         p = rows.y_pred[:, : self.n_classes]
-        self.held_out = (-p @ self._cost).argmax(axis=1)[np.newaxis]
+        self.decisions = (-p @ self._cost).argmax(axis=1)[np.newaxis]
         units = quotients(1, self.effective_rows(rows), 1.0)[:, :, np.newaxis]
         noise = _RateNoise(
             groups_compared[:, :, np.newaxis] & self.decisions_compared, units
         )
-        rates = self._rates(rows, self.held_out)
-        gains = self._gains(rows, self.held_out)
+        rates = self._rates(rows, self.decisions)
+        gains = self._gains(rows, self.decisions)
         limits, by_rule = np.ones(1), list[MeasuredDifference]()
         if groups_compared.any():
             solved_limits = np.multiply(_SHARES, noise.largest(rates[0]))
@@ -196,11 +210,12 @@ class DecisionRules:
             # No difference is above 1, the limit of the plain decisions.
             limits = np.append(limits, np.interp(_STEPS, places, solved_limits))
             self._solved = self._fit_rules(rows, solved_limits)
-            self.held_out = self._decide(self._solved, rows)
+            self.decisions = self._decide(self._solved, rows)
             rates, gains = self._rates_and_gains(predict_training_rows)
             refitted = self._rates_without_parts(solved_limits)
             by_rule = noise.measure_rules(rates[1:], *refitted)
-        self._beyond_noise = groups_compared.any() and noise.is_exceeded(rates[0])
+        any_compared = bool(groups_compared.any())
+        self._beyond_noise = any_compared and noise.is_exceeded(rates[0])
         measured = [noise.measure(rates[0]), *by_rule]
         differences, errors = np.transpose(measured)
         self.table = {
@@ -215,15 +230,16 @@ class DecisionRules:
     def _rates_and_gains(
         self, predict_training_rows: Callable[[int], Rows]
     ) -> tuple[Floats, Floats]:
-        """Return rates and gains of the plain decisions and all rules, as they predict.
+        """Return rates and gains of the plain decisions and of each rule.
 
-        To the figures of the held-out rows is added what the model that predicts
-        changes in rows to which it was fitted as the model of a fold was: where rows
-        share scores, it may decide for all of them as no model of a fold does.
+        They are measured on held-out rows, by the models of the folds. To them is added
+        how rates and gains change when the final model replaces the model of a fold, on
+        the rows that both were fitted to: where rows share scores, the final model may
+        decide alike for all of them, as no model of a fold does.
         """
         rows, final = self.rows, predict_training_rows(FINAL_MODEL)
-        rates = self._rates(rows, self.held_out)
-        gains = self._gains(rows, self.held_out)
+        rates = self._rates(rows, self.decisions)
+        gains = self._gains(rows, self.decisions)
         decisions = np.empty((len(rates), int(final.position.max()) + 1), dtype=np.intp)
         decisions[:, final.position] = self._decide(self._solved, final)
         weights = self._cell_weights(rows)
@@ -239,10 +255,11 @@ class DecisionRules:
         return np.clip(rates, 0, 1), gains
 
     def _rates_without_parts(self, limits: Floats) -> tuple[Floats, Floats]:
-        """Return rates of rules that are fitted to all parts of the rows but one.
+        """Return rates of the rules that are fitted without one part of the rows.
 
-        The rates are of all rows, and of the rows that the rules are fitted to, of the
-        shape (n_parts, n_rules, *shape of rates).
+        There is one fit for each part. The first array has the rates on all rows, the
+        second the rates on the rows of the fit, both of shape (n_parts, n_rules, *shape
+        of rates).
         """
         rows, all_rates, training_rates = self.rows, [], []
         parts = assign_folds(rows.y_true, rows.groups.codes, _N_PARTS, None)
@@ -260,20 +277,22 @@ class DecisionRules:
         return np.maximum(weights, np.finfo(float).tiny).reshape(*self.shape, 1)
 
     def _fit_rules(self, rows: Rows, limits: Floats) -> _SolvedRules:
-        """Calibrate, and solve for limits; interpolate multipliers between them."""
-        present = np.where(self.groups_compared, 1.0, 0.0)
-        rules = _SolvedRules(self._calibrate(rows), present, np.zeros(0))
-        values, ratios = self._values_and_ratios(rules, rows.y_pred, rows.groups.codes)
-        shares = (rows.weights / rows.weights.sum()) @ ratios
-        rules = rules._replace(shares=shares.reshape(self.shape))
-        ratios = quotients(ratios, shares)
-        solved = self._solve(rows, rules.shares, values, ratios, limits)
+        """Calibrate, solve for each limit, and interpolate multipliers in between."""
+        calibrations = self._calibrate(rows)
+        values, membership = self._values_and_membership(
+            calibrations, rows.y_pred, rows.groups.codes
+        )
+        membership *= self.groups_compared.ravel()
+        shares = (rows.weights / rows.weights.sum()) @ membership
+        ratios = quotients(membership, shares)
+        shares = shares.reshape(self.shape)
+        solved = self._solve(rows, shares, values, ratios, limits)
         places = np.linspace(0, 1, len(limits))
         multipliers = make_interp_spline(places, solved, k=1)(_STEPS)
-        return rules._replace(multipliers=multipliers)
+        return _SolvedRules(calibrations, shares, multipliers)
 
     def _decide(self, rules: _SolvedRules, rows: Rows) -> Integers:
-        """Return the plain decisions, and the decisions of each rule."""
+        """Return the decisions for all rows, by the plain rule and by each other."""
         scores = self._scores(rules, rows.y_pred, rows.groups.codes)
         by_rule = map(scores.adjust, rules.multipliers)
         return np.array([s.argmax(axis=1) for s in (scores.plain, *by_rule)])
@@ -281,16 +300,19 @@ class DecisionRules:
     def _scores(
         self, rules: _SolvedRules, predicted: Floats, codes: Any
     ) -> _RuleScores:
-        """Return the scores that rules adjust."""
+        """Return the plain scores of rows, and the numbers that rules adjust."""
         p = predicted[:, : self.n_classes]
-        values, ratios = self._values_and_ratios(rules, predicted, codes)
+        values, membership = self._values_and_membership(
+            rules.calibrations, predicted, codes
+        )
+        ratios = quotients(membership, rules.shares.ravel())
         return _RuleScores(self.baseline_scores(p), 1 + values + _tie_breaks(p), ratios)
 
     def _calibrate(self, rows: Rows) -> dict[int, Any]:
         """Fit logistic regressions to logarithms of the predicted probabilities.
 
-        With the group they predict the class in each group, without it the group in
-        each set of rows.
+        With `uses_group` there is one for each group, which predicts the class;
+        otherwise one for each set of rows, which predicts the group.
         """
         rows = rows[np.asarray(self.groups_compared.any(axis=1))[rows.groups.codes]]
         conditions = self.cells_of(rows) % len(self.decisions_compared)
@@ -323,9 +345,10 @@ class DecisionRules:
     ) -> list[Floats]:
         """Find the multipliers of smallest expected loss under each limit.
 
-        The solution of a limit is the start for the next. Where groups are predicted
-        and few rates of errors are compared, the error of a comparison is corrected,
-        the more so the larger it is beside its noise.
+        The search for a limit starts at the solution for the limit before. Where groups
+        are predicted and few rates of errors are compared, each difference of rates is
+        corrected by what the solution before missed on held-out rows, the more so the
+        larger the miss is beside its noise.
         """
         weights = rows.weights / rows.weights.sum()
         problem = _SmoothedProblem(
@@ -347,7 +370,7 @@ class DecisionRules:
         return solved
 
     def _gains(self, rows: Rows, decisions: Integers) -> Floats:
-        """Return the accuracy of decisions of each rule, or minus their mean cost."""
+        """Return the accuracy of each rule's decisions, or minus their mean cost."""
         costs = self._cost[rows.y_true, decisions]
         cost = np.average(costs, axis=1, weights=rows.weights)
         return 1 - cost if self.performance == "accuracy" else -cost * self._unit
@@ -355,7 +378,8 @@ class DecisionRules:
     def choose(self, max_difference: float) -> int:
         """Return the best rule whose difference is shown to be kept.
 
-        Where there is none, the sum of difference and error is smallest.
+        If there is none, return the rule with the smallest sum of difference and
+        standard error.
         """
         gains = self.table[f"mean_test_{self.performance}"]
         differences = -self.table["mean_test_neg_difference"]
@@ -380,7 +404,7 @@ class DecisionRules:
         table, rows = self.table, self.rows
         weights = rows.weights / rows.weights.sum()
         plain_cost, cost = (
-            self._cost[rows.y_true, self.held_out[rule]] for rule in (0, chosen)
+            self._cost[rows.y_true, self.decisions[rule]] for rule in (0, chosen)
         )
         change = (cost - plain_cost) * self._unit
         error = float(np.linalg.norm(weights * (change - weights @ change)))
@@ -389,7 +413,7 @@ class DecisionRules:
         for rule in (0, chosen):
             values = {self.performance: table[f"mean_test_{self.performance}"][rule]}
             if self.constraint == "equalized_odds":
-                decisions = self.held_out[rule]
+                decisions = self.decisions[rule]
                 values["dcp"] = dcp(rows.y_true, decisions, **people, method="local")
             values["difference"] = -table["mean_test_neg_difference"][rule]
             figures.append({name: float(value) for name, value in values.items()})
@@ -402,16 +426,19 @@ class DecisionRules:
     def __call__(
         self, predicted: Floats, codes: NDArray[np.integer], chosen: int
     ) -> Floats:
-        """Return the score of each class by a rule, the largest of which decides."""
+        """Return the score of each class by a rule; the largest score decides."""
         scores = self._scores(self._solved, predicted, codes)
         return scores.adjust(self._solved.multipliers[chosen - 1])
 
-    def _values_and_ratios(
-        self, rules: _SolvedRules, predicted: Floats, codes: NDArray[np.integer]
+    def _values_and_membership(
+        self,
+        calibrations: dict[int, Any],
+        predicted: Floats,
+        codes: NDArray[np.integer],
     ) -> tuple[Floats, Floats]:
-        """Return the value of each decision, and weights of rows in each rate.
+        """Return the value of each decision, and each row's probability of each cell.
 
-        A row without a group counts in none.
+        A row without a group is in no cell.
         """
         n_groups, n_conditions = self.shape
         membership = np.zeros((len(codes), n_groups, n_conditions))
@@ -419,7 +446,7 @@ class DecisionRules:
             in_group = codes[:, np.newaxis] == np.arange(n_groups)
             membership += in_group[:, :, np.newaxis]
         classes, logs = predicted[:, : self.n_classes].copy(), _logs(predicted)
-        for condition, model in rules.calibrations.items():
+        for condition, model in calibrations.items():
             calibrated = model.predict_proba(logs)
             if self.uses_group:
                 chosen = codes == condition
@@ -429,17 +456,16 @@ class DecisionRules:
                 membership[:, model.classes_, condition] = calibrated
         if n_conditions > 1:
             membership *= classes[:, np.newaxis]
-        ratios = quotients(membership.reshape(len(codes), -1), rules.shares.ravel())
-        return -classes @ self._cost, ratios
+        return -classes @ self._cost, membership.reshape(len(codes), -1)
 
 
 class _SmoothedProblem:
     """The convex problem that multipliers solve, its maximum smoothed.
 
-    The variables `mu` have one entry for each comparison of groups and decision, see
-    the notes of `DecisionPostProcessor`. `price` is the price of a comparison per unit
-    of the limit. Values of decisions and ratios of cells are arrays with a row for each
-    person, whose `weights` sum to 1.
+    The variables `mu` have one entry for each comparison of groups and each decision,
+    see the notes of `DecisionPostProcessor`. `price` is the cost of a unit of `mu` for
+    each unit of the limit. `values` (of decisions) and `ratios` (of cells) have a row
+    for each person, and the `weights` of people sum to 1.
     """
 
     def __init__(
@@ -487,9 +513,10 @@ class _SmoothedProblem:
         return solution
 
     def correct(self, mu: Floats, cells: Integers) -> Floats:
-        """Return by how much comparisons of the rows' own cells exceed predicted ones.
+        """Return by how much observed differences of rates exceed predicted ones.
 
-        An excess is shrunk by the share of noise in it.
+        Observed rates use the cell that each row is in, predicted rates its
+        probabilities of cells. An excess is shrunk by the share of noise in it.
         """
         in_cell = np.arange(len(self._ratios))[:, np.newaxis] == cells
         missed = quotients(in_cell, in_cell @ self._weights[:, np.newaxis])
@@ -508,9 +535,10 @@ class _SmoothedProblem:
         return smoothed + float(prices @ mu), prices - rates
 
     def _decide(self, mu: Floats, width: float) -> tuple[Floats, float]:
-        """Return the weight of each decision (row) and person, and the mean maximum.
+        """Return weights of decisions for each person, and the mean smoothed maximum.
 
-        A decision is drawn, the more surely the smaller the width.
+        The weights, of decisions by people, are a softmax of the scores. The smaller
+        the width, the more weight the largest score has.
         """
         logits = self._values - self.join(mu).T.astype(np.float32) @ self._ratios
         logits /= np.float32(width)
@@ -528,7 +556,7 @@ class _SmoothedProblem:
 
 
 def _read_cost(value: Any, n_classes: int) -> Floats:
-    """Return the cost of each class and decision, errors where none is given."""
+    """Return the cost of each class and decision; without a cost, 1 for each error."""
     errors = 1 - np.eye(n_classes)
     try:
         cost = np.asarray(errors if value is None else value, np.float64)
@@ -560,8 +588,8 @@ def _decisions_compared(constraint: str, n_classes: int) -> NDArray[np.bool_]:
 class _RateNoise:
     """Noise of the rates of cells, and of the largest difference of two groups.
 
-    `compared` says which rates are, of shape (n_groups, n_conditions, n_classes), and
-    `units` has the inverse number of rows of each cell.
+    `compared` says which rates are compared, by group, set of rows and decision.
+    `units` is 1 over the effective number of rows in each cell.
     """
 
     def __init__(self, compared: NDArray[np.bool_], units: Floats) -> None:
@@ -583,11 +611,13 @@ class _RateNoise:
     ) -> MeasuredDifference:
         """Return the largest difference expected for new rows, and its standard error.
 
-        Noise adds to the largest difference of the rates of a fixed rule, and is taken
-        out. A rule that was fitted to these rows hides noise, which is added:
-        `overfitting` is the share of the variance of this noise that new rows have more
-        than these. `refitted` are rates of the rules fitted without a part of the rows,
-        less the mean of all groups: one rule may differ more than their mean.
+        For a fixed rule, noise enlarges the largest difference of rates and is
+        subtracted. A fitted rule hides the noise to which it was fitted, which is
+        added: `overfitting` is the variance of the noise that is added, as a share of
+        the variance of a rate, negative where noise is subtracted. `refitted` has the
+        rates of the rules fitted without a part of the rows, less the mean of all
+        groups. Such a rule may differ more between groups than the average of these
+        rules: that excess is added, too.
         """
         if not self.compared.any():
             return MeasuredDifference(math.nan, math.nan)
@@ -611,13 +641,14 @@ class _RateNoise:
     def measure_rules(
         self, rates: Floats, all_rates: Floats, training_rates: Floats
     ) -> list[MeasuredDifference]:
-        """Measure the rules by their rates in the rows that they are fitted to.
+        """Measure each rule by its rates on the rows to which the rules were fitted.
 
-        Multipliers are fitted to noise in part, which these rates hide, and new rows do
-        not have. How much is told by rules that are fitted without a part of the rows:
-        their rates in all rows vary by what is fitted, and their `training_rates` by
-        what is not. Both are of parts by rules. A line along the rules smooths this
-        share.
+        Multipliers are fitted to some of the noise, which the rates on these rows then
+        hide. Rules fitted without a part of the rows estimate how much: the variance of
+        their rates on all rows (`all_rates`) comes from the noise that was fitted, and
+        the variance of their rates on the rows of the fit (`training_rates`) from the
+        noise that was not. Both arrays are parts by rules. The estimated shares are
+        smoothed by a line along the rules.
         """
         sizes = self.compared / self.units
         weights = quotients(sizes, sizes.sum(axis=0))
@@ -649,7 +680,7 @@ class _RateNoise:
         return np.where(self.compared, shrunk * (1 - shrunk) * self.units, 0)
 
     def is_exceeded(self, rates: Floats) -> bool:
-        """Test whether any two groups differ, each pair by its standard error."""
+        """Test whether the rates of any two groups differ by more than noise."""
         sizes = self.compared / self.units
         mean = quotients((sizes * rates).sum(axis=0), sizes.sum(axis=0))
         errors = np.sqrt(mean * (1 - mean) * self.units)
@@ -658,7 +689,7 @@ class _RateNoise:
         return bool(self._largest_ratio(rates, errors) > critical)
 
     def _largest_ratio(self, rates: Floats, errors: Floats) -> Floats:
-        """Return the largest difference of two groups beside its standard error."""
+        """Return the largest difference of two groups over its standard error."""
         largest = np.zeros(rates.shape[:-3])
         for first, second in itertools.combinations(range(len(errors)), 2):
             compared = self.compared[first] & self.compared[second]
@@ -677,10 +708,10 @@ def _is_below(difference: Any, error: Any, limit: float, n_errors: float) -> Any
 def _comparisons(shares: Floats) -> tuple[Floats, float]:
     """Return the comparisons of groups in each set of rows, and their price.
 
-    Comparisons are of shape (n_conditions, n_groups, n_comparisons): 1 for a group, and
-    -1 for another, or minus the shares of all. Groups without rows are in none. If each
-    group differs from everyone by half a limit, no two groups differ by more than the
-    limit.
+    The array has the shape (n_conditions, n_groups, n_comparisons). A comparison has 1
+    for a group and -1 for another, or for many groups 1 for a group minus the shares of
+    all groups. Groups without rows are in no comparison. If each group differs from
+    everyone by half a limit, no two groups differ by more than the limit.
     """
     n_groups = len(shares)
     unit, present = np.eye(n_groups), (shares > 0).T
@@ -695,11 +726,11 @@ def _comparisons(shares: Floats) -> tuple[Floats, float]:
 
 
 def _tie_breaks(probabilities: Floats) -> Floats:
-    """Return Gumbel noise that breaks near ties, equal for equal scores.
+    """Return Gumbel noise that breaks near ties, equal for equal probabilities.
 
-    The class whose score and noise have the largest sum is drawn as the smoothed
-    problem assumes. The noise is made of late decimals of the probabilities, times
-    numbers of which none is a fraction of others.
+    Deciding for the class with the largest sum of score and noise draws a class with
+    the probabilities that the smoothed problem assumes. The noise is computed from late
+    decimals of the probabilities, multiplied by incommensurable numbers.
     """
     n_classes = probabilities.shape[1]
     digits = _FIRST_DECIMAL * (probabilities @ np.sqrt(np.arange(2, n_classes + 2)))
@@ -709,5 +740,5 @@ def _tie_breaks(probabilities: Floats) -> Floats:
 
 
 def _logs(probabilities: Floats) -> Floats:
-    """Return the logarithms of probabilities, none of which is infinite."""
+    """Return the logarithms of probabilities, which are raised to avoid infinity."""
     return np.asarray(np.log(np.maximum(probabilities, _LEAST_PROBABILITY)))

@@ -85,13 +85,13 @@ class RepairMitigator(Mitigator, FoldMitigator, Protocol):
 class Spread:
     """Scores of everyone, over which tied rows of one model are spread.
 
-    A model of a tree gives few scores, other ones than the models of other folds. A row
-    is drawn a height within its score's step in the CDF of its model, and gets the
-    score that everyone has at that height.
+    A tree predicts few different scores, and the tree of another fold predicts others.
+    A row with a tied score is drawn a height within the step of this score in the CDF
+    of its model, and gets the score that has this height in the CDF of everyone.
     """
 
     def __init__(self, rows: Rows, n_models: int, scale: str) -> None:
-        """Learn the scores of rows that were predicted by the models of folds."""
+        """Learn the CDF of all held-out scores, and the CDF of each model."""
         parts = [rows, *(rows[rows.fold == model] for model in range(n_models))]
         pooled, *self.by_model = [
             LinearCDF.from_statistic(
@@ -119,10 +119,10 @@ class Spread:
 
 
 class HeldOutScores(NamedTuple):
-    """Models of the folds, and the rows held out with the score of their fold's model.
+    """Models of the folds, and held-out rows with the score by the model of their fold.
 
-    `spread` is what spreads rows that share a score of one of several models, None
-    where ties stay.
+    `spread` spreads rows that share a score of one of several models; None where such
+    rows stay together.
     """
 
     models: list[Any]
@@ -149,10 +149,10 @@ class MeanRepair:
 
 
 class RepairedFolds(NamedTuple):
-    """Rows, and their scores repaired by maps that were learnt without their fold.
+    """Rows with their repaired scores, by maps that were learnt without their fold.
 
-    `are_complete` says whether the maps have learnt from all other folds, so that no
-    row is left out.
+    `are_complete` is False if only a sample of the rows is repaired, by one map that
+    was learnt from all other rows.
     """
 
     rows: Rows
@@ -163,15 +163,20 @@ class RepairedFolds(NamedTuple):
 def score_held_out(
     mitigator: RepairMitigator, inputs: FitInputs, routed: Bunch, tasks: Tasks
 ) -> HeldOutScores:
-    """Fit the estimator on folds, and score the rows held out that have a map.
+    """Fit the estimator on folds, and score the held-out rows that have a map.
 
-    Rows need a group and a weight. Where a single model scored all rows, they are dealt
-    to five folds.
+    Only rows with a group and a weight have a map. If a single (frozen) model scored
+    all rows, the rows are dealt to five folds.
     """
     rows, splits = inputs.rows, list[Split]()
     if not isinstance(mitigator.estimator, FrozenEstimator):
-        columns = inputs.X, inputs.target, map_codes(rows)
-        splits = make_splits(mitigator, *columns, routed.splitter.split)
+        splits = make_splits(
+            mitigator,
+            inputs.X,
+            inputs.target,
+            cells=map_codes(rows),
+            for_split=routed.splitter.split,
+        )
     tasks.begin(len(splits))
     with tip_to_drop(mitigator, inputs.X, mitigator.estimator):
         models, held_out = predict_targets(mitigator, inputs, splits, routed, tasks)
@@ -211,10 +216,10 @@ def learn_repair(
     held_out: HeldOutScores,
     repair_map: RepairMap,
 ) -> tuple[MeanRepair, Comparison]:
-    """Learn the map of held-out scores, and compare them with and without repair.
+    """Learn the map from held-out scores, and compare plain with repaired scores.
 
-    The map aims at the gap that keeps `max_mcdp` for the population. A warning says
-    where no gain is shown, or `max_mcdp` is not kept.
+    With `max_mcdp`, the map is learnt for the gap that keeps the limit in the
+    population. There is a warning if no gain is shown, or if `max_mcdp` is not kept.
     """
     limit, rows = repair_map.max_mcdp, held_out.rows
     predicted = _predict_fitted(mitigator, inputs, held_out)
@@ -233,12 +238,12 @@ def learn_repair(
 def _predict_fitted(
     mitigator: RepairMitigator, inputs: FitInputs, held_out: HeldOutScores
 ) -> ModelPredictions | None:
-    """Predict the rows of the fit by all models, where rows share scores, else None.
+    """Predict the rows of the fit by all models if scores are tied; otherwise None.
 
-    Rows that share a score of one model share the scores of others, which held-out
-    scores do not show, since each fold is scored by one model. The mean of all models
-    then leaves more of the gap, in the rows of the fit as in new ones. Where ties are
-    random and rows are few, each row is drawn several times.
+    Rows that share a score of one model often share the scores of the other models,
+    too. Held-out scores do not show this, since one model scores each fold. The mean of
+    all models then leaves more of the gap, in the rows of the fit as in new rows. Where
+    ties are random and rows are few, each row is drawn several times.
     """
     models, spread = held_out.models, held_out.spread
     if len(models) == 1 or not (spread or _folds_have_ties(held_out.rows)):
@@ -272,7 +277,7 @@ def _compare_repair(
     held_out: Rows,
     predicted: ModelPredictions | None,
 ) -> Comparison:
-    """Compare repaired with plain scores of each fold, by the maps of all others."""
+    """Compare plain and repaired scores of each fold, by maps of the other folds."""
     folds = _repair_across_folds(repair, held_out)
     compare = compare_classifiers if is_classifier(mitigator) else compare_regressors
     rows, baseline = folds.rows, folds.rows.y_pred
@@ -296,8 +301,8 @@ def _compare_repair(
 def _repair_across_folds(repair: MeanRepair, rows: Rows) -> RepairedFolds:
     """Repair the rows of each fold by a map learnt from the other folds.
 
-    If there are more than 100,000 rows, a sample of at most as many is held out in
-    place of the folds.
+    With more than 100,000 rows, a sample of at most 100,000 is repaired instead, by one
+    map that is learnt from all other rows.
     """
     fold, scores = rows.fold, rows.y_pred
     if len(rows) > _MANY_ROWS:
@@ -323,7 +328,7 @@ def _excess_gap(mean: Rows, held_out: Rows) -> float:
 
 
 def _add_gap(figures: dict[str, float], excess: float) -> dict[str, float]:
-    """Add an excess to the figures of MCDP."""
+    """Return the figures, with an excess added to each MCDP."""
     return {
         name: min(1.0, value + excess) if name.endswith("mcdp") else value
         for name, value in figures.items()
@@ -354,7 +359,7 @@ def _warn_of_repair(
 ) -> None:
     """Warn if held-out rows show no gain, or do not show that `max_mcdp` is kept.
 
-    There is nothing to gain where the baseline keeps the limit, or the level is 0.
+    No gain is needed if the baseline keeps `max_mcdp`, or if the level is 0.
     """
     problem, keeps_limit = "", False
     if aim is not None and limit is not None:
@@ -372,7 +377,7 @@ def repair_predictions(
     sensitive_features: ArrayLike | None,
     control_features: ArrayLike | None,
 ) -> Floats:
-    """Return the mean of the predictions of the models, each of which is repaired."""
+    """Repair the predictions of each model, and return their mean over models."""
     features, models = features_to_predict(mitigator, X), mitigator.estimators_
     predicted = [_predict_scores(mitigator, model, features) for model in models]
     if repair is None:
@@ -414,7 +419,7 @@ def _draw_heights(random_state: Any, n_samples: int) -> Floats:
 
 
 def _folds_have_ties(rows: Rows) -> bool:
-    """Return whether many rows of a group share a score of one model."""
+    """Return whether a model gives many rows of one group the same score."""
     n_rows = row_counts(weighted_distributions(rows))
     return any(
         has_ties(weighted_distributions(rows[rows.fold == fold]), n_rows)

@@ -40,10 +40,11 @@ _HEIGHT_ROUNDING = 1e-9
 class LinearCDF(NamedTuple):
     """CDF that is piecewise linear between two ends, with a knot at each score.
 
-    The CDF rises from 0 at the lower end to 1 at the upper end, which are 0 and 1 for
-    probabilities, else the smallest and the largest score of everyone. The i-th of n
-    rows, in order, has the height (i - 1/2) / n; rows that share a score make a
-    vertical step there, from `low` to `high`, which are equal for one row.
+    The CDF rises from 0 at the lower end to 1 at the upper end. The ends are 0 and 1
+    for probabilities, otherwise the smallest and the largest score of everyone. The
+    i-th of n rows, in order, has the height (i - 1/2) / n. Rows that share a score make
+    a vertical step at this score, from `low` to `high`, which are equal if a single row
+    has the score.
     """
 
     scores: Floats
@@ -101,9 +102,10 @@ class LinearCDF(NamedTuple):
         return heights
 
     def evaluate_within(self, scores: Floats, draws: Floats | float | None) -> Floats:
-        """Return heights at scores; at a knot, drawn within the step or its middle.
+        """Return heights at scores; at a knot, a height drawn within the step.
 
-        A draw of 0 is the lower end of the step, a draw of 1 the upper end.
+        A draw of 0 is the lower end of the step, a draw of 1 the upper end; without
+        draws, the middle of the step is returned.
         """
         knots = np.searchsorted(self.scores, scores)
         low, high = self.low[knots], self.high[knots]
@@ -138,7 +140,7 @@ class LinearCDF(NamedTuple):
         return np.interp(heights, self.step_ends, np.repeat(self.scores, 2))
 
     def mix(self, pooled: LinearCDF, share: float) -> LinearCDF:
-        """Mix a share of this CDF with the pooled one, at some quantiles of that."""
+        """Mix a share of this CDF with the pooled CDF, at quantiles of the latter."""
         if share == 1:
             return self
         levels = np.linspace(0, 1, _N_QUANTILES + 1)
@@ -154,9 +156,10 @@ class LinearCDF(NamedTuple):
     def smooth(self, statistic: Distributions, group: int) -> LinearCDF:
         """Return the CDF of the same rows, smoothed by a normal kernel in log-odds.
 
-        The kernel's standard deviation is that of the n log-odds, times n^(-1/3). The
-        CDF is returned as it is where smoothing moves it by more than sampling noise:
-        then many rows share a score, or the density is too uneven for this kernel.
+        The kernel's standard deviation is the standard deviation of the n log-odds,
+        times n^(-1/3). The CDF is not smoothed if that would move it by more than
+        sampling noise: then many rows share a score, or the density is too uneven for
+        this kernel.
         """
         scores, weights = statistic.select_group(group)
         log_odds = logit(np.clip(scores, 1e-9, 1 - 1e-9))
@@ -226,8 +229,14 @@ class GroupCDFs(NamedTuple):
             cdf = cdf.smooth(statistic, group) if smooth else cdf
             cdfs.append(cdf.mix(pooled, unpooled_share(size)))
         shares = statistic.totals[present] / statistic.totals.sum()
-        columns = tuple(labels), tuple(cdfs), tuple(unsmoothed)
-        return cls(*columns, pooled, shares, n_rows)
+        return cls(
+            labels=tuple(labels),
+            cdfs=tuple(cdfs),
+            unsmoothed=tuple(unsmoothed),
+            pooled=pooled,
+            shares=shares,
+            n_rows=n_rows,
+        )
 
     def distances_from_pooled(self) -> Floats:
         """Return the largest distance of each group's rows from everyone's CDF."""
@@ -239,7 +248,7 @@ class GroupCDFs(NamedTuple):
         return np.array(gaps)
 
     def heights(self) -> Iterator[Floats]:
-        """Yield the heights of each CDF at the ends of the steps of the pooled one."""
+        """Yield each group's heights at the ends of the steps of the pooled CDF."""
         return (cdf.evaluate_steps(self.pooled) for cdf in self.cdfs)
 
     def height_range(self) -> tuple[Floats, Floats]:
@@ -257,21 +266,21 @@ class GroupCDFs(NamedTuple):
         return float((highest - lowest).max())
 
     def gap_noise_quantile(self, tail: float) -> float:
-        """Return what the noise of no gap exceeds, but with the probability `tail`.
+        """Return a bound that the noise of some gap exceeds with probability `tail`.
 
-        All pairs of groups share the probability; the two smallest groups have the
-        largest noise.
+        The probability is at most `tail` for all pairs of groups together, so that each
+        pair has an equal part of it. The two smallest groups have the largest noise.
         """
         n_pairs = max(1, len(self.cdfs) * (len(self.cdfs) - 1) // 2)
         quantile = supremum_quantile(tail / n_pairs)
         return float(quantile * np.sqrt(self.largest_row_share()))
 
     def largest_row_share(self) -> float:
-        """Return the sum of the shares of one row in the two smallest groups."""
+        """Return 1 over the number of rows, summed over the two smallest groups."""
         return float(np.sort(1 / self.n_rows)[-2:].sum())
 
     def mean_scores(self, heights: Floats) -> Floats:
-        """Return the mean score of the groups at each height, by share."""
+        """Return the mean, by share, of the groups' scores at given heights."""
         first = self.cdfs[0].quantiles(heights[0])
         mean = first.copy()
         for cdf, share, row in zip(self.cdfs, self.shares, heights, strict=True):
@@ -287,8 +296,8 @@ class GroupCDFs(NamedTuple):
     def limit_gap(self, max_mcdp: float) -> Targets:
         """Return the targets ``clip(F_g, lowest, lowest + max_mcdp)``.
 
-        Where no CDF is outside of the band, which is then infinitely wide, nothing
-        moves.
+        No score changes where the CDFs of all groups lie within the band: there the
+        band counts as infinitely wide.
         """
         lowest, highest = self.height_range()
         gaps = highest - lowest
@@ -310,9 +319,10 @@ class GroupCDFs(NamedTuple):
     ) -> tuple[Floats, Floats]:
         """Return the lower edge of the band at some scores, and their repaired values.
 
-        The CDF of each group has a row of heights. The mean of all targets, by weight,
-        is the mean of the CDFs. A repaired score is the mean of the scores at which the
-        groups' CDFs reach their targets, which is the score where no CDF is clipped.
+        The CDF of each group has a row of `heights`. The mean of the targets, by
+        weight, equals the mean of the CDFs. The repaired score is the mean of the
+        scores at which the groups' CDFs reach their targets; it equals the score where
+        no CDF is clipped.
         """
         lowest = lowest_of_band(heights, self.shares, max_mcdp)
         mean = self.mean_scores(clip_to_band(lowest, max_mcdp, heights))
@@ -350,8 +360,9 @@ class GroupCDFs(NamedTuple):
 class Targets(NamedTuple):
     """Targets of the groups' CDFs, for one amount of repair.
 
-    `move` turns the heights of a group's CDF at the steps of the pooled one into those
-    of its target, which are at `scores`. `changes` says whether any score is changed.
+    `move` takes the heights of a group's CDF at the ends of the steps of the pooled
+    CDF, and returns the heights of the group's target, which are reached at `scores`.
+    `changes` says whether any score is changed.
     """
 
     move: Callable[[Any], Any]
@@ -360,7 +371,7 @@ class Targets(NamedTuple):
 
 
 def mix_heights(level: Any, pooled: Any, heights: Any) -> Any:
-    """Return the heights of a target between a group's and the pooled heights."""
+    """Return the heights of a target: a group's heights mixed with pooled ones."""
     return (1 - level) * heights + level * pooled
 
 
@@ -401,7 +412,7 @@ def thin(values: Floats) -> Floats:
 
 
 def unpooled_share(n_rows: float) -> float:
-    """Return the weight of a group's rows in its CDF, beside everyone's."""
+    """Return the weight of a group's own rows where everyone's CDF is mixed in."""
     if n_rows >= MANY_ROWS_OF_GROUP:
         return 1.0
     return float(n_rows**2 / (n_rows**2 + _POOLED_ROWS**2))
@@ -434,7 +445,10 @@ def row_counts(statistic: Distributions) -> NDArray[Any]:
 
 
 def _tied_shares(statistic: Distributions) -> Floats:
-    """Return the share of its group that has the score of each entry, 0 of one row."""
+    """Return the share of its group that has the score of each entry.
+
+    The share is 0 where a single row has the score.
+    """
     shares = statistic.weights / statistic.totals[statistic.codes]
     one_row = 1 / row_counts(statistic)[statistic.codes]
     return np.where(shares > one_row, shares, 0)
@@ -443,8 +457,8 @@ def _tied_shares(statistic: Distributions) -> Floats:
 def has_ties(statistic: Distributions, n_rows: NDArray[Any]) -> bool:
     """Return whether more rows of a group share a score than sampling noise can hide.
 
-    Ties displace the group's CDF by their share of its rows, sampling by about
-    ``1 / sqrt(n_rows)``, where `n_rows` counts the rows of the fit.
+    Ties move the group's CDF by the share of its rows that are tied, sampling moves it
+    by about ``1 / sqrt(n_rows)``, where `n_rows` counts the rows of the fit.
     """
     limits = 1 / np.sqrt(np.maximum(n_rows, 1))
     return bool((_tied_shares(statistic) > limits[statistic.codes]).any())

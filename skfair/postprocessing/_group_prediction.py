@@ -75,10 +75,10 @@ def check_parameters(mitigator: GroupPredictor) -> None:
 
 
 class Predicted(NamedTuple):
-    """Models of folds, and the rows held out, with weight, prediction and fold.
+    """Models of the folds, and held-out rows with their predictions and folds.
 
-    `q` are the rows' probabilities of groups, in the order of `group_classes`, the
-    classes of the models of the group.
+    `q` has the rows' probabilities of groups. Its columns are in the order of
+    `group_classes`, the classes that the models of the group predict.
     """
 
     models: list[Any]
@@ -97,10 +97,10 @@ def predict_held_out(
     tasks: Tasks,
     n_last_fits: int = 0,
 ) -> Predicted:
-    """Fit both models on folds, each on its own splits, and predict the rows held out.
+    """Fit both models on folds, each on its own splits, and predict held-out rows.
 
-    A row that several folds hold out has its mean predictions, and the first fold.
-    `n_last_fits` is the number of fits that follow.
+    A row that several folds hold out gets the mean of its predictions, and the number
+    of the first of these folds. `n_last_fits` is the number of fits that follow.
     """
     rows, estimator = inputs.rows, mitigator.estimator
     n_fits = 0 if isinstance(estimator, FrozenEstimator) else len(splits)
@@ -113,8 +113,15 @@ def predict_held_out(
         group_classes = _group_classes(group_estimator, rows.labels)
         try:
             group_models, grouped = predict_folds(
-                *(group_estimator, inputs.X, rows, rows.groups.codes, group_classes),
-                *(group_splits, params, mitigator.n_jobs, tasks.done),
+                group_estimator,
+                inputs.X,
+                rows,
+                rows.groups.codes,
+                labels=group_classes,
+                splits=group_splits,
+                fit_params=params,
+                n_jobs=mitigator.n_jobs,
+                done=tasks.done,
             )
         except ValueError as error:
             if group_estimator is not estimator:
@@ -138,7 +145,10 @@ def predict_held_out(
 
 
 def _group_classes(estimator: Any, labels: tuple[Hashable, ...]) -> list[Any]:
-    """Return the classes of the models of the group: codes, or labels if frozen."""
+    """Return the classes that models of the group predict.
+
+    They are codes of groups, or the labels of a frozen model.
+    """
     if not isinstance(estimator, FrozenEstimator):
         return list(range(len(labels)))
     classes = np.asarray(estimator.classes_).tolist()
@@ -155,7 +165,8 @@ def _group_model(
 ) -> tuple[Any, dict[str, Any]]:
     """Return the classifier of the group, not fitted, and its fit parameters.
 
-    The default is the classifier itself, or with a regressor a gradient boosting.
+    The default is a clone of a classifier that is mitigated, and gradient boosting
+    where a regressor is mitigated.
     """
     estimator, weights = mitigator.group_estimator, inputs.rows.weight
     if estimator is not None and get_config()["enable_metadata_routing"]:
@@ -190,10 +201,10 @@ def compare_strength(
     strength: float,
     max_mcdp: float | None = None,
 ) -> Comparison:
-    """Compare the map of a strength with the baseline, and warn where no gain is shown.
+    """Compare scores at a strength with plain scores, and warn if no gain is shown.
 
-    There is nothing to gain with the parameter ``strength=0``, or where the baseline
-    keeps `max_mcdp`.
+    No gain is needed with the parameter ``strength=0``, or if the baseline keeps
+    `max_mcdp`.
     """
     rows, scores = maps.rows, maps.held_out_scores(strength)
     compare = compare_classifiers if is_classifier(mitigator) else compare_regressors
@@ -208,7 +219,7 @@ def compare_strength(
 
 
 def default_group_estimator(estimator: Any, X: Any) -> Any:
-    """Return gradient boosting behind the pipeline's first steps.
+    """Return gradient boosting behind the first steps of the estimator's pipeline.
 
     The boosting is regularised more than scikit-learn's default, which was
     overconfident on 3,000 rows of Adult and of Bank. Without early stopping no rows are

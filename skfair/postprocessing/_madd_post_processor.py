@@ -138,11 +138,11 @@ class MADDPostProcessor(
         The repair learnt on all held-out scores; None without groups. Its `max_mcdp` is
         the gap that is aimed at.
     threshold_ : float
-        The threshold, given or that of the classifier: of a
-        :class:`~sklearn.model_selection.FixedThresholdClassifier` or
-        :class:`~sklearn.model_selection.TunedThresholdClassifierCV` (also as the last
-        step of a pipeline or in a search) its own, of those of the folds the median; of
-        any other the smallest number above 0.5.
+        The `threshold` given, or else the threshold of the classifier.
+        :class:`~sklearn.model_selection.FixedThresholdClassifier` and
+        :class:`~sklearn.model_selection.TunedThresholdClassifierCV` have their own
+        (also as the last step of a pipeline or in a search), of which the median over
+        folds is taken. For any other classifier it is the smallest number above 0.5.
     repair_level_ : float or None
         Level of repair, given or chosen; None if `max_mcdp` is given.
     standard_error_ : float or None
@@ -157,8 +157,9 @@ class MADDPostProcessor(
         Average precision and MCDP(0) (within strata, if there are any) of repaired and
         of plain scores on held-out rows, with standard errors; None without groups.
         Each row is repaired by a map that is learnt from the other folds, or the other
-        fifths of the rows that a frozen model scored. Gaps are those to expect of many
-        new rows; with `max_mcdp` that of the repaired scores is the one it is found by.
+        fifths of the rows that a frozen model scored. Gaps are those to expect in many
+        new rows; with `max_mcdp`, the gap of the repaired scores is the one by which
+        the repair was found.
     groups_ : tuple of length n_groups
         Labels of the groups.
     strata_ : tuple of length n_strata
@@ -182,33 +183,35 @@ class MADDPostProcessor(
     -----
     ``"auto"`` takes the smallest level whose total loss is within one standard error of
     the minimum, so that sampling noise does not add to the repair. MADD and MCDP after
-    a repair are predicted as ``1 - level`` times their value without it, since their
-    values on repaired samples jump, and do not fall below what noise alone yields. With
-    `max_mcdp`, or where many rows share scores and `ties` is ``"mid"``, the share of
-    MCDP(0) that is left takes the place of ``1 - level``. Groups count in the fairness
-    loss if their CDF is further from the CDF of all other rows than noise is at 95 %,
-    by the bound of Dvoretzky, Kiefer, Wolfowitz and Massart.
+    a repair are predicted as ``1 - level`` times their value without it. Their values
+    on repaired samples would jump, and would not fall below what noise alone yields.
+    With `max_mcdp`, or where many rows share scores and `ties` is ``"mid"``, the share
+    of MCDP(0) that is left takes the place of ``1 - level``. A group counts in the
+    fairness loss if its CDF is further from the CDF of all other rows than noise
+    reaches in 95 % of samples, by the bound of Dvoretzky, Kiefer, Wolfowitz and
+    Massart.
 
-    New rows show a larger gap than the rows from which the repair is learnt. How much
-    larger is estimated by halves of each group, drawn at random: a half varies about
-    all rows as these do about the population. The gap of all rows, smoothed as the
-    repair smooths them, after the repair of a half thus stands for the gap of the
-    population after the repair of all rows. Its mean over 20 halves (four, of 25,000
-    rows or more) is brought to `max_mcdp` by a narrower band; where even the narrowest
-    leaves more, the widest is taken that leaves at most 5 % more than that. Groups of
-    fewer than 50 rows do not narrow the band of others, nor do groups of fewer than 200
-    rows that no band brings below `max_mcdp`. If they keep more of the gap, a warning
-    names them, and has the gap to expect with and without them. There is a warning,
-    too, where the gap to expect is above 1.15 times `max_mcdp`. Where rows share
-    scores, repairs of halves are applied to what all models predict of the rows of
-    `fit`, and their mean is measured.
+    New rows show a larger gap than the rows from which the repair is learnt. Random
+    halves of each group tell how much larger, since a half varies about all rows as all
+    rows vary about the population. So a repair is learnt from a half, and the gap that
+    it leaves in all rows, smoothed as the repair smooths them, stands for the gap in
+    the population after the repair learnt from all rows. A narrower band brings the
+    mean of this gap over 20 halves (four, of 25,000 rows or more) to `max_mcdp`. Where
+    even the narrowest band leaves more, the widest band that leaves at most 5 % more
+    than the narrowest is taken. Groups of fewer than 50 rows do not narrow the band of
+    others, nor do groups of fewer than 200 rows that no band brings below `max_mcdp`.
+    If such groups keep more of the gap, a warning names them, and has the gap to expect
+    with and without them. Another warning tells where the gap to expect is above 1.15
+    times `max_mcdp`. Where rows share scores, repairs of halves are applied to the
+    predictions of all models for the rows of `fit`, and the mean of the repaired
+    predictions is measured.
 
-    One map is learnt from the rows that all folds held out, and repairs the scores of
-    each model, whose mean is predicted. The map knows scores of single models: where
-    rows share scores, as around trees, `comparison_` adds to both gaps what the mean of
-    all models has more in the rows of `fit`. With ``ties="random"`` rows that share a
-    score of one of several models are spread over the scores of everyone at their
-    heights.
+    One map is learnt from the rows that all folds held out. It repairs the scores of
+    each model, whose mean is predicted. The map is learnt from scores of single models:
+    where rows share scores, as around trees, the mean of all models may have a larger
+    gap in the rows of `fit`, and `comparison_` adds the excess to both gaps. With
+    ``ties="random"`` rows that share a score of one of several models are spread over
+    the scores of everyone at their heights.
 
     Repaired scores are not calibrated: a
     `~sklearn.calibration.CalibratedClassifierCV` around the fitted model does that.
@@ -347,10 +350,13 @@ class MADDPostProcessor(
         self._check_parameters()
         X = as_table(X)
         validate_data(self, X, y, skip_check_array=True)
-        columns = X, y, sensitive_features, control_features, sample_weight
         inputs = check_fit_inputs(
             self,
-            *columns,
+            X,
+            y,
+            sensitive_features=sensitive_features,
+            control_features=control_features,
+            sample_weight=sample_weight,
             estimator=self.estimator,
             stratum_selector=self.control_features,
             all_strata=True,
@@ -508,12 +514,12 @@ class MADDPostProcessor(
             check_choice("fairness", self.fairness, ("madd", "mcdp"))
 
     def _find_threshold(self, models: list[Any]) -> float:
-        """Return the threshold: given, or else of fitted classifiers."""
+        """Return the given threshold, or by default that of fitted classifiers."""
         return decision_threshold(models) if self.threshold is None else self.threshold
 
 
 def refuse_labels_as_strata(inputs: FitInputs) -> None:
-    """Raise if strata tell the class, which is not known at prediction."""
+    """Raise if the strata reveal the class, which is not known at prediction."""
     rows, strata = inputs.rows, inputs.rows.strata
     if strata is None or len(inputs.strata) < 2:
         return

@@ -50,11 +50,11 @@ _MEAN_DISTANCE = 0.87
 
 
 class Aim(NamedTuple):
-    """Width of a band, with the MCDP(0) that it leaves in the population.
+    """Width of a band, with the MCDP(0) that the band leaves in the population.
 
-    `expected` is the mean over strata, and includes all groups of two rows or more;
-    `steered` is the mean for the groups by which the band was found. Of the other
-    groups, those beyond the limit are `too_small`.
+    `expected` is the mean of this MCDP(0) over strata, among all groups of two rows or
+    more. `steered` is the mean among the groups by which the band was found.
+    `too_small` are those other groups with which the limit would not be kept.
     """
 
     max_mcdp: float
@@ -63,7 +63,7 @@ class Aim(NamedTuple):
     too_small: tuple[Hashable, ...]
 
     def describe_problem(self, limit: float) -> str:
-        """Say why the rows do not show that the limit is kept; "" if they do."""
+        """Say why the rows do not show that the limit is kept; return "" if they do."""
         if not self.too_small and self.expected <= _KEPT * limit:
             return ""
         expected = f"{self.expected:.3f}"
@@ -78,8 +78,8 @@ class Aim(NamedTuple):
         )
 
 
-class GapEstimate(NamedTuple):
-    """Mean MCDP(0) in the population, of the groups steered and of all groups."""
+class PopulationGap(NamedTuple):
+    """Mean MCDP(0) in the population: among groups steered, and among all groups."""
 
     steered: float
     all_groups: float
@@ -87,11 +87,11 @@ class GapEstimate(NamedTuple):
 
 @dataclass(frozen=True)
 class ModelPredictions:
-    """Predictions of several models for rows.
+    """Predictions of several models for the same rows.
 
-    The repair gets the `spread_scores` of each model, which differ from its `scores`
-    where rows that share a score are spread. A prediction is the mean of the repaired
-    scores. Both arrays are models by rows.
+    The repair takes the `spread_scores` of each model, which differ from its `scores`
+    where rows that share a score are spread. The final prediction is the mean of the
+    repaired scores over the models. Both arrays are models by rows.
     """
 
     rows: Rows
@@ -105,16 +105,19 @@ class ModelPredictions:
         )
 
     def average(self, repaired: Floats) -> Floats:
-        """Average repaired scores over models; scores that stay are not spread."""
+        """Average repaired scores over models.
+
+        Where the repair changes nothing, the score that is not spread is taken.
+        """
         stays = repaired == self.spread_scores
         return np.asarray(np.where(stays, self.scores, repaired).mean(axis=0))
 
 
 class PopulationGaps:
-    """Gaps that bands of any width leave in the population of some rows.
+    """MCDP(0) that bands of any width leave in the population of some rows.
 
-    Where the mean of several models is repaired, what they predict stands for the
-    population.
+    If the final prediction is a mean over several models, their predictions for the
+    rows stand for the population.
     """
 
     def __init__(
@@ -127,10 +130,10 @@ class PopulationGaps:
         totals = np.array([part.weights.sum() for part, _ in parts], dtype=np.float64)
         self.shares = totals / totals.sum()
 
-    def _average(self, width: float) -> GapEstimate:
+    def _average(self, width: float) -> PopulationGap:
         """Average gaps over strata."""
         gaps = self.shares @ [stratum.estimate_gap(width) for stratum in self.strata]
-        return GapEstimate(*gaps.tolist())
+        return PopulationGap(*gaps.tolist())
 
     def find_aim(self) -> Aim:
         """Find the widest band that leaves at most the limit.
@@ -165,7 +168,10 @@ def _find_width(
     low: tuple[float, float],
     high: tuple[float, float],
 ) -> tuple[float, float]:
-    """Find a width whose gap is just at most `target`, between two widths and gaps."""
+    """Find a width whose gap is at most `target`, and close to it.
+
+    `low` and `high` are two widths with their gaps, between which the width lies.
+    """
     for _ in range(_N_STEPS):
         share = (target - low[1]) / (high[1] - low[1])
         # A curve that is flat at one end is halved in part.
@@ -178,7 +184,7 @@ def _find_width(
 def _split_by_stratum(
     rows: Rows, predicted: ModelPredictions | None
 ) -> list[tuple[Rows, ModelPredictions | None]]:
-    """Return the rows in each stratum that has a map, and what is predicted there."""
+    """Return the rows of each stratum that has a map, with their predictions."""
     if rows.strata is None:
         return [(rows, predicted)]
     groups, strata = keep_comparable(rows.groups, rows.strata, rows.weight, warn=False)
@@ -195,7 +201,7 @@ def _split_by_stratum(
 
 
 class _Stratum:
-    """One stratum: its groups' CDFs, those of random halves, and models' predictions.
+    """One stratum: CDFs of its groups and of random halves, and models' predictions.
 
     `steered` are the groups whose gap the band is to bring below the limit.
     """
@@ -244,12 +250,12 @@ class _Stratum:
         self.steered = self.has_several_rows & (sizes >= _FEWEST_STEERED)
         if self.steered.sum() < 2:
             self.steered[np.argsort(-sizes, kind="stable")[:2]] = True
-        self._gaps: dict[float, GapEstimate] = {}
+        self._gaps: dict[float, PopulationGap] = {}
         if self.halves:
             self._leave_out(limit)
 
     def _leave_out(self, limit: float) -> None:
-        """Leave small groups out, the smallest first, that no band can steer."""
+        """Leave out groups for which no band keeps the limit, the smallest first."""
         heights, sizes = self._repair_by_halves(0.0), self.cdfs.n_rows
         order = np.argsort(sizes, kind="stable")
         for group in order[self.steered[order] & (sizes[order] < MANY_ROWS_OF_GROUP)]:
@@ -260,7 +266,7 @@ class _Stratum:
         self._gaps[0.0] = self._measure(heights)
 
     def find_too_small(self, width: float, limit: float) -> list[Hashable]:
-        """Return labels of groups that are too small to keep the limit."""
+        """Return labels of the groups with which the limit would not be kept."""
         if self.steered.all() or not self.halves:
             return []
         heights, large = self._repair_by_halves(width), self.steered.copy()
@@ -272,27 +278,27 @@ class _Stratum:
                 large = with_group
         return [self.cdfs.labels[group] for group in np.flatnonzero(~large)]
 
-    def estimate_gap(self, width: float) -> GapEstimate:
-        """Return the mean gap of all rows after repairs learnt from halves.
+    def estimate_gap(self, width: float) -> PopulationGap:
+        """Return the mean gap among all rows after repairs learnt from random halves.
 
-        Groups of one row are left out of both estimates.
+        Groups of a single row are left out of both gaps.
         """
         if width not in self._gaps:
             self._gaps[width] = self._measure(self._repair_by_halves(width))
         return self._gaps[width]
 
-    def _measure(self, heights: list[Floats]) -> GapEstimate:
-        """Return the mean gaps of CDFs after each of several repairs."""
+    def _measure(self, heights: list[Floats]) -> PopulationGap:
+        """Average the gaps over several repairs, given the CDFs after each of them."""
         steered = _mean_gap(heights, self.steered)
-        return GapEstimate(steered, _mean_gap(heights, self.has_several_rows))
+        return PopulationGap(steered, _mean_gap(heights, self.has_several_rows))
 
     def _repair_by_halves(self, width: float) -> list[Floats]:
-        """Return the CDFs of all rows after the repair learnt from each half."""
+        """Return the CDFs of all rows after each repair that was learnt from a half."""
         learnt = self.halves or [self.cdfs]
         return [self._repaired_heights(cdfs, width) for cdfs in learnt]
 
     def _repaired_heights(self, learnt: GroupCDFs, width: float) -> Floats:
-        """Return the CDFs of the groups after a learnt repair, a row for each."""
+        """Return the CDFs of groups after a learnt repair, a row for each group."""
         targets = learnt.limit_gap(width)
         if self.predicted:
             scores = [
@@ -313,7 +319,7 @@ class _Stratum:
 
 
 def _empirical_cdfs(scores: list[Floats], weights: list[Floats]) -> Floats:
-    """Return the share of each group's weight at or below scores of all groups."""
+    """Return the CDF of each group's scores, evaluated at the scores of all groups."""
     points, heights = thin(np.unique(np.concatenate(scores))), []
     for values, weight in zip(scores, weights, strict=True):
         order = np.argsort(values)
@@ -342,9 +348,9 @@ def _repair_scores(
 def _draw_halves(
     statistic: Distributions, random: np.random.Generator
 ) -> tuple[Distributions, Distributions]:
-    """Divide the rows of each group at random; a single row is in both halves.
+    """Divide the rows of each group into random halves; a single row is in both.
 
-    A whole weight counts as so many rows.
+    An entry with an integer weight stands for as many rows.
     """
     whole = statistic.weights.dtype.kind == "i"
     counts: Integers = statistic.weights
@@ -367,7 +373,7 @@ def _draw_halves(
 def _draw_entries(
     statistic: Distributions, drawn: Integers, counts: Integers
 ) -> Distributions:
-    """Return the distributions of the rows drawn from the `counts` of each entry."""
+    """Return the distributions of the `drawn` rows of each entry."""
     present = drawn > 0
     whole = statistic.weights.dtype.kind == "i"
     weights = drawn if whole else statistic.weights

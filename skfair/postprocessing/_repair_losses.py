@@ -42,9 +42,8 @@ _N_LEVELS = 101
 class Amount(NamedTuple):
     """How much is repaired: a level that is given or chosen, None with `max_mcdp`.
 
-    `standard_error` belongs to the smallest total loss, and is None if no level is
-    chosen.
-    `losses` is the table of all amounts.
+    `standard_error` is the error of the smallest total loss, None if no level is
+    chosen. `losses` is the table of the losses of all amounts.
     """
 
     level: float | None
@@ -77,10 +76,10 @@ def choose_amount(
 
 
 class StratumLosses:
-    """Losses of repairs of the rows of a stratum, or of all, by any amount.
+    """Losses of the rows of one stratum, or of all rows, for any amount of repair.
 
-    An amount is a level, or the largest gap allowed. If there are strata, only rows
-    that have a stratum count in distributions and fairness.
+    An amount is a repair level, or the largest gap allowed. If there are strata, rows
+    without a stratum do not count in distributions and fairness losses.
     """
 
     def __init__(self, rows: Rows, model: MADDPostProcessor) -> None:
@@ -127,7 +126,7 @@ class StratumLosses:
         return np.stack([self._total_loss(accuracy, fairness), accuracy, fairness])
 
     def _total_loss(self, accuracy: Any, fairness: Any) -> Any:
-        """Return the weighted sum of both losses."""
+        """Return the weighted sum of accuracy loss and fairness loss."""
         return (1 - self.model.theta) * accuracy + self.model.theta * fairness
 
     def standard_error(self, amount: float) -> float:
@@ -152,7 +151,7 @@ class StratumLosses:
         return float(sem(losses)) if len(losses) > 1 else 0.0
 
     def _accuracy_loss(self, rows: Rows) -> float:
-        """Return the accuracy loss of the scores of some rows as they are."""
+        """Return the accuracy loss of given scores, without repair."""
         loss = self.model.accuracy_loss
         if loss == "zero_one":
             wrong = (rows.y_pred >= self.model.threshold_) != rows.y_true
@@ -161,7 +160,7 @@ class StratumLosses:
         return float(loss(rows.y_true, rows.y_pred, **_weight_keywords(rows)))
 
     def _fairness_loss(self, rows: Rows) -> float:
-        """Return the fairness loss of the scores of some rows as they are."""
+        """Return the fairness loss of given scores, without repair."""
         loss: Any = self.model.fairness
         if callable(loss):
             rows = _rows_with_stratum(rows)
@@ -204,7 +203,7 @@ class StratumLosses:
     def _evaluate_repaired(
         self, amounts: Floats, loss: Callable[[Rows], float]
     ) -> Floats:
-        """Return the loss of the rows repaired by each amount."""
+        """Return a loss of the rows after each amount of repair."""
         repaired = map(self._repair_scores, amounts)
         return np.array([loss(replace(self.rows, y_pred=part)) for part in repaired])
 
@@ -254,11 +253,11 @@ class StratumLosses:
         return np.asarray(errors / weights.sum())
 
     def _targets_at(self, amounts: Floats) -> Floats:
-        """Return the height of each group's target at the threshold.
+        """Return the height of each group's target at the threshold, for each amount.
 
-        Targets and repaired scores are linear between the ends of the steps of the CDF
-        of everyone. The first of these at which repaired scores reach the threshold is
-        found by bisection, for all amounts at once.
+        Targets and repaired scores are linear between the ends of the steps of
+        everyone's CDF. Bisection finds the first end at which repaired scores reach the
+        threshold, for all amounts at once.
         """
         threshold, n_amounts = self.model.threshold_, len(amounts)
         below = np.full(n_amounts, -1)
@@ -277,7 +276,7 @@ class StratumLosses:
     def _repair_step_ends(
         self, amounts: Floats, ends: Integers
     ) -> tuple[Floats, Floats]:
-        """Return repaired scores and targets at one end of a step."""
+        """Return repaired scores, and the groups' targets, at ends of steps."""
         pooled = self.cdfs.pooled
         scores, upper = pooled.scores[ends // 2], ends % 2 == 1
         heights = np.stack([cdf.evaluate_ends(scores, upper) for cdf in self.cdfs.cdfs])
@@ -296,9 +295,9 @@ def _rows_with_stratum(rows: Rows) -> Rows:
 
 
 def losses_by_stratum(rows: Rows, model: MADDPostProcessor) -> list[StratumLosses]:
-    """Return the losses in each stratum that has two groups, or without strata.
+    """Return the losses for each stratum with two groups; without strata, for all rows.
 
-    The maps of all rows are learnt and measured in a single stratum, if there is one.
+    If there is only one stratum, the maps for all rows are learnt and measured in it.
     """
     groups, strata = keep_comparable(rows.groups, rows.strata, rows.weight, warn=False)
     if rows.strata is None:
@@ -315,7 +314,7 @@ def losses_by_stratum(rows: Rows, model: MADDPostProcessor) -> list[StratumLosse
 def mean_losses(
     strata: list[StratumLosses], amounts: Floats, name: str
 ) -> dict[str, Floats]:
-    """Return losses of each amount of repair (equations 15 to 19).
+    """Average the losses over strata, for each amount of repair (equations 15 to 19).
 
     Amounts are levels, or the largest gaps allowed; `name` is the name of their column.
     """
@@ -332,7 +331,7 @@ def _shares(strata: list[StratumLosses]) -> Floats:
 
 
 def _differ_beyond_noise(rows: Rows, groups: GroupCDFs) -> Bools:
-    """Return which groups' scores differ from all others' beyond sampling noise.
+    """Return which groups have scores that differ from all others' by more than noise.
 
     The bound of Dvoretzky, Kiefer, Wolfowitz and Massart holds for all groups at once,
     with a probability of 95 %.
@@ -357,9 +356,9 @@ def _weight_keywords(rows: Rows) -> dict[str, Any]:
 
 
 def _select_groups(rows: Rows, differing: Bools) -> Rows:
-    """Keep the rows of groups that differ from the others.
+    """Keep the rows of the groups that differ from all others.
 
-    A single such group is compared with all others together.
+    If only one group differs, it is compared with all other groups together.
     """
     if differing.all():
         return rows

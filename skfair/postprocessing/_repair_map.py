@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from skfair._mitigation import keep_comparable, labels_text
 from skfair._rows import Rows
 from skfair._utils._arrays import Floats
+from skfair._utils._text import counted
 from skfair._utils._validation import ParameterError, check_choice, check_real
 from skfair.groups import (
     MISSING_LABEL,
@@ -29,20 +30,21 @@ from skfair.postprocessing._group_cdfs import (
 )
 from skfair.postprocessing._stratum_map import StratumMap
 
-#: Share of `max_mcdp` by which a certified repair aims lower at least, if ties leave
-#: too much: one over this number.
-_N_AIMS = 20
+#: Where ties leave too large a gap, a certified repair lowers its aim by this share of
+#: `max_mcdp` or more at each step.
+_LEAST_STEP = 1 / 20
 
 
 @dataclass(eq=False)
 class RepairMap:
     """Map of scores by group, and by stratum if there are several.
 
-    The parameters are those of `ScoreRepairer`. `learn` sets the other attributes:
-    `whole` is the map of all rows, learnt from them or from a single stratum;
-    `by_stratum` has the maps of several strata in its place. `unused_strata` had rows
-    in `learn`, but no two groups. `takes_ungrouped` says whether rows without a group
-    may be repaired: their scores stay.
+    The parameters are those of `ScoreRepairer`. `learn` sets the other attributes.
+    `single_map` is the map of all rows, learnt from all of them or from a single
+    stratum. With several strata it is None, and `maps_by_stratum` has a map for each.
+    `unused_strata` are strata that had rows in `learn`, but fewer than two groups.
+    `takes_ungrouped` says whether `repair` takes rows without a group, whose scores
+    stay.
     """
 
     repair_level: float = 1.0
@@ -53,23 +55,23 @@ class RepairMap:
     groups: tuple[Hashable, ...] = field(init=False)
     strata: tuple[Hashable, ...] = field(init=False)
     unused_strata: tuple[Hashable, ...] = field(init=False)
-    whole: StratumMap | None = field(init=False)
-    by_stratum: dict[Hashable, RepairMap] = field(init=False)
+    single_map: StratumMap | None = field(init=False)
+    maps_by_stratum: dict[Hashable, RepairMap] = field(init=False)
     takes_ungrouped: bool = field(init=False)
     certified_mcdp: float | None = field(init=False)
 
     def learn(
         self, rows: Rows, *, warn: bool = True, takes_ungrouped: bool = False
     ) -> Self:
-        """Learn the maps of the scores of some rows.
+        """Learn the maps from the scores of some rows.
 
-        With `warn`, the user is told which strata and groups are left out.
+        With `warn`, a warning names the strata and groups that are left out.
         """
         self.takes_ungrouped = takes_ungrouped or bool((rows.groups.codes < 0).any())
-        self.strata, self.unused_strata, self.by_stratum = (), (), {}
+        self.strata, self.unused_strata, self.maps_by_stratum = (), (), {}
         strata = rows.strata
         if strata is None:
-            return self._learn_whole(rows)
+            return self._learn_single(rows)
         groups, compared = keep_comparable(rows.groups, strata, rows.weight, warn)
         assert compared is not None
         self.strata = compared.labels
@@ -78,11 +80,11 @@ class RepairMap:
         rows = replace(rows, groups=groups, strata=None)
         parts = [rows[positions] for positions in rows_by_code(compared.codes)]
         if len(strata.labels) == 1:
-            return self._learn_whole(parts[0])
+            return self._learn_single(parts[0])
         return self._learn_strata(groups.labels, parts)
 
-    def _learn_whole(self, rows: Rows) -> Self:
-        """Learn one map for all rows from some of them, or from all."""
+    def _learn_single(self, rows: Rows) -> Self:
+        """Learn one map for all rows, from all of them or from those of one stratum."""
         statistic = weighted_distributions(rows)
         # Certificates hold for exact CDFs.
         by_gap = self.max_mcdp is not None and self.confidence_level is None
@@ -94,45 +96,45 @@ class RepairMap:
         self.groups, self.certified_mcdp = cdfs.labels, None
         if self.max_mcdp is None:
             targets = cdfs.move_towards_pooled(float(self.repair_level))
-            self.whole = StratumMap(cdfs, targets, self.ties, self.scale)
+            self.single_map = StratumMap(cdfs, targets, self.ties, self.scale)
         elif self.confidence_level is None:
             targets = cdfs.limit_gap(self.max_mcdp)
-            self.whole = StratumMap(cdfs, targets, self.ties, self.scale)
+            self.single_map = StratumMap(cdfs, targets, self.ties, self.scale)
         else:
             self._certify(cdfs, self.max_mcdp, 1 - self.confidence_level)
         return self
 
     def _certify(self, cdfs: GroupCDFs, max_mcdp: float, tail: float) -> None:
-        """Lower the aim until gap and noise keep `max_mcdp`, and set the certificate.
+        """Lower the aim until gap plus noise is at most `max_mcdp`, and certify.
 
-        Increasing maps keep the heights of the CDFs, so that any of them may be chosen
-        by the same rows.
+        The maps increase, so that all of them keep the heights of the CDFs: one bound
+        of the noise holds for every aim, and the same rows may choose it.
         """
         noise = cdfs.gap_noise_quantile(tail)
         aim = max(0.0, max_mcdp - noise - cdfs.largest_row_share())
         while True:
             targets = cdfs.limit_gap(aim)
-            self.whole = StratumMap(cdfs, targets, self.ties, self.scale)
-            gap = self.whole.repaired_gap()
+            self.single_map = StratumMap(cdfs, targets, self.ties, self.scale)
+            gap = self.single_map.repaired_gap()
             excess = gap + noise - max_mcdp
             if excess <= 0 or aim == 0:
                 break
-            aim = max(0.0, aim - max(excess, max_mcdp / _N_AIMS))
+            aim = max(0.0, aim - max(excess, max_mcdp * _LEAST_STEP))
         self.certified_mcdp = min(1.0, gap + noise)
 
     def _learn_strata(self, groups: tuple[Hashable, ...], parts: list[Rows]) -> Self:
         """Learn a map from the rows of each of several strata."""
-        self.groups, self.whole, self.certified_mcdp = groups, None, None
+        self.groups, self.single_map, self.certified_mcdp = groups, None, None
         confidence_level = self.confidence_level
         if confidence_level is not None:
             # All strata together have the confidence asked for.
             confidence_level = 1 - (1 - confidence_level) / len(parts)
         for label, rows in zip(self.strata, parts, strict=True):
             part = replace(self, confidence_level=confidence_level)
-            self.by_stratum[label] = part.learn(rows)
+            self.maps_by_stratum[label] = part.learn(rows)
         if confidence_level is not None:
             certified = [
-                part.certified_mcdp or 0.0 for part in self.by_stratum.values()
+                part.certified_mcdp or 0.0 for part in self.maps_by_stratum.values()
             ]
             self.certified_mcdp = max(certified)
         return self
@@ -153,12 +155,12 @@ class RepairMap:
             )
         groups = resolve_groups(sensitive_features, n_samples=n_samples)
         strata = None
-        if control_features is not None or self.by_stratum:
+        if control_features is not None or self.maps_by_stratum:
             strata = self._read_strata(control_features, n_samples)
         if unknown_groups == "raise":
             ungrouped = groups.codes < 0 if self.takes_ungrouped else None
             _check_known("sensitive_features", "groups", groups, self.groups, ungrouped)
-            if strata is not None and self.by_stratum:
+            if strata is not None and self.maps_by_stratum:
                 unused = recode(strata.codes, strata.labels, self.unused_strata) >= 0
                 _check_known("control_features", "strata", strata, self.strata, unused)
         return groups, strata
@@ -166,7 +168,7 @@ class RepairMap:
     def _read_strata(
         self, control_features: ArrayLike | None, n_samples: int
     ) -> Groups:
-        """Read the strata of rows to repair, which several strata need."""
+        """Read the strata of rows to repair; several maps need them."""
         if control_features is None:
             raise ValueError(
                 f"control_features is None, expected the stratum of each row: fit has "
@@ -183,15 +185,15 @@ class RepairMap:
         strata: Groups | None,
         random_state: Any,
     ) -> Floats:
-        """Repair the scores of known groups within known strata; all others stay."""
-        if self.whole is not None:
-            return self.whole.repair(scores, groups, random_state)
+        """Repair the scores of known groups in known strata; all other scores stay."""
+        if self.single_map is not None:
+            return self.single_map.repair(scores, groups, random_state)
         assert strata is not None
         repaired, codes = np.array(scores), strata.codes
         positions_by_stratum = rows_by_code(codes, len(strata.labels))
         for label, positions in zip(strata.labels, positions_by_stratum, strict=True):
-            if label in self.by_stratum:
-                repaired[positions] = self.by_stratum[label].repair(
+            if label in self.maps_by_stratum:
+                repaired[positions] = self.maps_by_stratum[label].repair(
                     scores[positions], groups[positions], None, random_state
                 )
         return repaired
@@ -204,7 +206,7 @@ def _check_known(
     labels: tuple[Hashable, ...],
     exempt: Any = None,
 ) -> None:
-    """Raise if `fit` has not seen the labels of some rows, the exempt ones aside."""
+    """Raise if `fit` has not seen the labels of some rows that are not `exempt`."""
     unknown = recode(column.codes, column.labels, labels) < 0
     if exempt is not None:
         unknown &= ~exempt
@@ -215,7 +217,7 @@ def _check_known(
     positions = np.flatnonzero(unknown)
     more = ", ..." if len(positions) > 5 else ""
     raise ValueError(
-        f"{argument} has {noun} {named} in {len(positions)} rows "
+        f"{argument} has {noun} {named} in {counted(len(positions), 'row')} "
         f"({', '.join(map(str, positions[:5]))}{more}), expected those seen in fit, "
         f"{list(labels)}. After set_params(unknown_groups='pooled') such rows "
         "keep their scores."

@@ -57,9 +57,9 @@ class RepairedClassifier(
 ):
     """Classifier whose scores are changed by a repair of one's own.
 
-    It holds rows out, teaches the repair their scores, fits `estimator` to all rows,
-    and repairs what that predicts. On rows of each fold, the repair that was taught by
-    the others is compared with no repair.
+    It fits the repair to held-out scores, fits `estimator` to all rows, and repairs the
+    predictions of the estimator. On the rows of each fold, a repair fitted to the other
+    folds is compared with no repair.
 
     Predictions need the group of each row.
 
@@ -229,10 +229,13 @@ class RepairedClassifier(
             )
         X = as_table(X)
         validate_data(self, X, y, skip_check_array=True)
-        columns = X, y, sensitive_features, None, sample_weight
         inputs = check_fit_inputs(
             self,
-            *columns,
+            X,
+            y,
+            sensitive_features=sensitive_features,
+            control_features=None,
+            sample_weight=sample_weight,
             estimator=self.estimator,
             without_groups="nothing is repaired",
         )
@@ -319,11 +322,16 @@ class RepairedClassifier(
 def _score_held_out(
     model: RepairedClassifier, inputs: FitInputs, routed: Any, tasks: Tasks
 ) -> Rows:
-    """Score the rows held out that have a group and a weight, by models of folds."""
+    """Score held-out rows that have a group and a weight, by models of folds."""
     splits = list[Split]()
     if not isinstance(model.estimator, FrozenEstimator):
-        columns = inputs.X, inputs.target, inputs.rows.groups.codes
-        splits = make_splits(model, *columns, routed.splitter.split)
+        splits = make_splits(
+            model,
+            inputs.X,
+            inputs.target,
+            cells=inputs.rows.groups.codes,
+            for_split=routed.splitter.split,
+        )
     tasks.begin(len(splits))
     models, held_out = predict_targets(model, inputs, splits, routed, tasks)
     held_out = replace(held_out, y_pred=held_out.y_pred[:, 1]).grouped()
@@ -334,7 +342,7 @@ def _score_held_out(
 
 
 def _compare_folds(model: RepairedClassifier, rows: Rows) -> Comparison:
-    """Compare the repair of each fold with no repair, and warn of no gain."""
+    """Compare repaired with plain scores of each fold; warn if no gain is shown."""
     repaired = np.array(rows.y_pred)
     for fold in np.unique(rows.fold):
         in_fold = rows.fold == fold
@@ -346,7 +354,7 @@ def _compare_folds(model: RepairedClassifier, rows: Rows) -> Comparison:
 
 
 def _repair(repair: Repair, scores: Floats, groups: Groups) -> Floats:
-    """Repair the scores of rows that have a group; others stay."""
+    """Repair the scores of rows that have a group; other scores stay."""
     known, repaired = groups.codes >= 0, np.array(scores)
     changed = np.asarray(repair(scores[known], groups.codes[known]), dtype=np.float64)
     if changed.shape != scores[known].shape:

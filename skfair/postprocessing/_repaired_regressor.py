@@ -236,7 +236,7 @@ class RepairedRegressor(
             If a target is not finite, on wrong lengths, fewer than two groups, fewer
             rows than folds, and on parameters out of range.
         TypeError
-            If `estimator` is no regressor.
+            If `estimator` is not a regressor.
 
         Warns
         -----
@@ -251,10 +251,13 @@ class RepairedRegressor(
         check_estimator(self)
         X = as_table(X)
         validate_data(self, X, y, skip_check_array=True)
-        columns = X, y, sensitive_features, control_features, sample_weight
         inputs = check_fit_inputs(
             self,
-            *columns,
+            X,
+            y,
+            sensitive_features=sensitive_features,
+            control_features=control_features,
+            sample_weight=sample_weight,
             estimator=self.estimator,
             stratum_selector=self.control_features,
             all_strata=True,

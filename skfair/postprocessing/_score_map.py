@@ -61,7 +61,7 @@ class Calibration(NamedTuple):
 
     @classmethod
     def fit(cls, rows: Rows, uses_log_odds: bool) -> Self:
-        """Fit by log-loss or squared error; a line that falls is not used."""
+        """Fit the line by log-loss or squared error; a falling line is not used."""
         weights = rows.weights / rows.weights.sum()
         if uses_log_odds:
             log_odds, y = logit(clip_scores(rows.y_pred)), rows.y_true
@@ -93,14 +93,15 @@ class Calibration(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ScoreMap:
-    """Score that is as high as the thresholds that a row passes, for any strength.
+    """Map to a score that depends on the thresholds a row passes, for any strength.
 
     A row passes a threshold if its calibrated score is above the threshold plus a sum
-    over groups: a factor times the probability of the group over its share. `factors`
-    have shape (n_strengths, n_groups, n_thresholds), and are linear between thresholds
-    and between strengths, which increase. Beyond the largest strength the gap is closed
-    and nothing changes. Where rows that pass a threshold pass all lower ones, the new
-    score is the highest threshold passed.
+    over groups: of a factor times the row's probability of the group, divided by the
+    share of the group. `factors` have shape (n_strengths, n_groups, n_thresholds), and
+    are linear between thresholds and between strengths, which increase. Beyond the
+    largest strength the gap is closed and nothing changes. If a row that passes a
+    threshold passes all lower thresholds, too, its new score is the highest threshold
+    passed.
     """
 
     thresholds: Floats
@@ -144,7 +145,7 @@ class ScoreMap:
         return np.asarray((1 - share) * first + share * second)
 
     def _map(self, scores: Floats, beyond: Floats) -> Floats:
-        """Return new scores of calibrated scores, by the shifts of thresholds."""
+        """Return new scores, given calibrated scores and the shifts of thresholds."""
         beyond += self.thresholds
         np.subtract(scores[:, None], beyond, out=beyond)
         passed = beyond > 0
@@ -167,7 +168,8 @@ class ScoreMap:
 class StrengthMaps:
     """Maps of all strengths, fitted to held-out rows, and measured on them.
 
-    The rows of each fold measure a map that was fitted to the other folds.
+    A map is measured on the rows of one fold after a fit to the rows of the other
+    folds.
     """
 
     def __init__(self, performance: Performance) -> None:
@@ -185,17 +187,25 @@ class StrengthMaps:
 
     def held_out_scores(self, strength: float) -> Floats:
         """Return new scores of the rows, by the maps that were fitted without them."""
-        columns = self.maps_of_others, self.rows, self.q, [strength]
-        return next(iterate_held_out_scores(*columns))
+        return next(
+            iterate_held_out_scores(
+                self.maps_of_others, self.rows, self.q, strengths=[strength]
+            )
+        )
 
     def choose(
         self, strength: float | Literal["auto"], max_mcdp: float | None = None
     ) -> tuple[float, dict[str, NDArray[Any]]]:
-        """Return the strength, given or chosen, and the table it is chosen from."""
+        """Return the strength, given or chosen, and the table of all strengths."""
         automatic = strength == "auto"
         strengths = self.map.strengths if automatic else (0.0, float(strength))
-        columns = self.maps_of_others, self.rows, self.q, strengths, self.performance
-        table = measure_strengths(*columns)
+        table = measure_strengths(
+            self.maps_of_others,
+            self.rows,
+            self.q,
+            strengths=strengths,
+            performance=self.performance,
+        )
         adjusted = adjust_for_noise(table, self.rows, self.maps_of_others)
         path = {name: adjusted[name].to_numpy() for name in adjusted}
         if not automatic:
@@ -210,10 +220,11 @@ class StrengthMaps:
 
 
 class _Part(NamedTuple):
-    """Rows to which a map is fitted, with the map that changes nothing.
+    """Rows to which a map is fitted, and the plain map, which changes nothing.
 
-    The rows have a group, calibrated scores in ascending order, and weights that add up
-    to 1. `relatives` are their probabilities of groups over the shares of the groups.
+    All rows have a group. Their calibrated scores are in ascending order, and their
+    weights add up to 1. `relatives` are the rows' probabilities of groups, divided by
+    the shares of the groups.
     """
 
     rows: Rows
@@ -222,16 +233,16 @@ class _Part(NamedTuple):
 
 
 class _Limits(NamedTuple):
-    """Ridge penalty of the factors, and allowance for the rate of each group."""
+    """Ridge penalty of the factors, and how far each group's rate may be off."""
 
     ridge: float
     allowances: Floats
 
 
 class _Rates(NamedTuple):
-    """Excess of each group's rate of passing over the groups' mean, at each threshold.
+    """How far each group's rate of passing exceeds the mean rate, at each threshold.
 
-    `slopes` are the derivatives of the rates by the factors.
+    `slopes` are the derivatives of these excess rates in the factors.
     """
 
     excess: Floats
@@ -241,16 +252,16 @@ class _Rates(NamedTuple):
 def fit_maps(
     rows: Rows, q: Floats, performance: Performance
 ) -> tuple[ScoreMap, list[ScoreMap]]:
-    """Fit a map to all rows, and for each fold one to the other rows.
+    """Fit a map to all rows, and for each fold a map to the rows of the others.
 
-    `q` are probabilities of groups, of shape (n_samples, n_groups), by models that were
-    not fitted to the row, as are the predictions of the rows. The gap falls from the
-    plain one to none in equal steps.
+    `q` are the rows' probabilities of groups, of shape (n_samples, n_groups). Neither
+    `q` nor the predictions of a row come from models that were fitted to the row. The
+    gap falls from the plain gap to 0 in equal steps.
 
-    At each threshold the factors leave a gap and cost least. Both the loss, a mean of
-    the costs of decisions, and the gap are those of single thresholds, so that each
-    threshold has a problem of its own. With Lagrange multipliers the solution is a
-    `ScoreMap`. The multipliers add up to the strength.
+    At each threshold the factors are those that leave the gap of the step at the
+    smallest loss, the mean cost of the decisions at the threshold. So each threshold is
+    a problem of its own. By Lagrange multipliers the solution is a `ScoreMap`, whose
+    strength is the sum of the multipliers.
     """
     rows, q = _merge_equal(rows, q)
     others = [rows.fold != fold for fold in np.unique(rows.fold)]
@@ -280,9 +291,9 @@ def fit_maps(
 
 
 def folds_of_maps(rows: Rows) -> Integers:
-    """Return the fold within which each row's map is measured.
+    """Return the fold of each row in which maps are measured.
 
-    Rows of a single fold are dealt to folds by the order of their scores.
+    Rows that all have one fold are dealt to folds in the order of their scores.
     """
     folds = np.unique(rows.fold, return_inverse=True)[1]
     if folds.max() == 0:
@@ -324,11 +335,11 @@ def _prepare_part(rows: Rows, q: Floats, performance: Performance) -> _Part:
 
 
 def _find_limits(rows: Rows) -> _Limits:
-    """Return the ridge penalty, and the allowance of each group's rate.
+    """Return the ridge penalty, and how far each group's rate may be off.
 
-    The rate of a group may be off by one of its rows, but not at all in the two largest
-    groups. An allowance as large as the noise left groups of 20 to 150 rows gaps that
-    new rows have, too (four tables).
+    The allowance is about one row of the group, and 0 for the two largest groups. With
+    an allowance as large as the noise, groups of 20 to 150 rows kept gaps that were
+    also found in new rows (four tables).
     """
     grouped = rows.stratum_group_codes >= 0
     codes, weights = rows.groups.codes[grouped], rows.weights[grouped]
@@ -345,7 +356,7 @@ def _find_limits(rows: Rows) -> _Limits:
 def _threshold_costs(
     rows: Rows, thresholds: Floats, performance: Performance
 ) -> Floats:
-    """Return the cost of a unit of the factors at each threshold."""
+    """Return the loss by one unit of the factors, at each threshold."""
     if performance == "r2":
         mean = np.average(rows.y_pred, weights=rows.weights)
         variance = np.average((rows.y_pred - mean) ** 2, weights=rows.weights)
@@ -356,7 +367,7 @@ def _threshold_costs(
 
 
 def _choose_thresholds(rows: Rows) -> Floats:
-    """Return thresholds half way between quantiles and equal distances."""
+    """Return averages of quantiles of the scores and of an even grid."""
     if not len(rows):
         return np.zeros(0)
     shares = (np.arange(_N_THRESHOLDS) + 0.5) / _N_THRESHOLDS
@@ -373,7 +384,7 @@ def _choose_thresholds(rows: Rows) -> Floats:
 class _Gaps:
     """Excess rates at the thresholds of several parts of the rows.
 
-    The gap of a group is its excess beyond the allowance for its size.
+    The gap of a group is its excess rate beyond the allowance of the group.
     """
 
     def __init__(self, parts: list[_Part], limits: list[_Limits]) -> None:
@@ -403,7 +414,7 @@ class _Gaps:
         self._level = trace[:, None, None] / len(self.allowed)
 
     def find_rates(self, factors: Floats, width: Floats) -> _Rates:
-        """Return the excess rates and their slopes, of all parts."""
+        """Return the excess rates of all parts, and their slopes."""
         parts = [slice(*ends) for ends in pairwise(self.starts)]
         by_part = [
             find_rates(factors[:, part], width[part])
@@ -428,8 +439,9 @@ class _Gaps:
     ) -> Floats:
         """Return the factors after a Newton step towards a limit of the gap.
 
-        Groups whose rate of passing is farthest from the others' get factors, which add
-        up to 0. The slopes are computed as if q were true, which makes them symmetric.
+        The groups whose rates of passing are farthest from the mean rate get factors,
+        which add up to 0. The slopes are computed as if the probabilities q were true,
+        which makes them symmetric.
         """
         highest, lowest = self.excess_range(rates)
         excess = rates.excess - (highest + lowest) / 2
@@ -453,10 +465,10 @@ class _Gaps:
 
 
 def _close_gaps(parts: list[_Part], limits: list[_Limits]) -> Iterator[Floats]:
-    """Yield factors at which the gap is at most 0.95, 0.9, ... 0 of the plain one.
+    """Yield factors for each step of the gap: to 0.95, 0.9, ... 0 of the plain gap.
 
-    Newton steps find the factors. A threshold whose gap has grown keeps the factors
-    that it had.
+    Newton steps find the factors. Where a step makes the gap of a threshold larger, the
+    threshold keeps its former factors.
     """
     gaps = _Gaps(parts, limits)
     best = factors = np.zeros_like(gaps.allowed)
@@ -491,11 +503,11 @@ def _centering_matrices(chosen: NDArray[np.bool_]) -> Floats:
 def _passing_rates(
     rows: Rows, q: Floats, thresholds: Floats
 ) -> Callable[[Floats, Floats], _Rates]:
-    """Return a function of factors and widths, which finds the rates of passing.
+    """Return a function that computes rates of passing from factors and widths.
 
-    A row whose score is within a width of what it needs passes in part. Rows of a cell
-    count with their mean q, so that running sums of their weights and scores tell how
-    many pass.
+    A row passes a threshold in part if its score is within a width of what it needs.
+    Rows of a cell share the mean of their q, so that running sums of their weights and
+    scores give the rate.
     """
     cell, weights = _label_cells(rows, q), rows.weights
     n_cells, n_groups = int(cell.max()) + 1, q.shape[1]
@@ -536,9 +548,9 @@ def _passing_rates(
 
 
 def _label_cells(rows: Rows, q: Floats) -> Integers:
-    """Return the cell of each row: rows of a group and a stratum with similar q.
+    """Return the cell of each row: rows of one group and stratum with similar q.
 
-    Cells are halved at their mean of the q that varies most.
+    Cells are split in two at their mean of the column of q that varies most.
     """
     kinds = np.unique(rows.stratum_group_codes, return_inverse=True)[1]
     room = int(np.log2(_N_CELLS / (kinds.max() + 1)))
@@ -558,7 +570,7 @@ def _label_cells(rows: Rows, q: Floats) -> Integers:
 
 
 def _contrasts(rows: Rows) -> Floats:
-    """Return each row's share in the excess rate of each group."""
+    """Return how much each row adds to the excess rate of each group."""
     strata: Any = np.zeros(len(rows), np.intp)
     strata = strata if rows.strata is None else rows.strata.codes
     contrasts = np.zeros((len(rows), rows.n_groups))
@@ -582,11 +594,11 @@ def measure_strengths(
     strengths: Sequence[float],
     performance: Performance,
 ) -> pd.DataFrame:
-    """Measure strengths on held-out rows, by the maps fitted without their fold.
+    """Measure strengths on held-out rows, by maps fitted without the fold of the row.
 
-    The columns are those of scikit-learn's searches, but ``mean_test_`` has the value
-    of all rows together: the mean over folds of a disparity is too large, because its
-    noise does not cancel.
+    The columns have the names of scikit-learn's searches, but ``mean_test_`` is the
+    value of all rows together: the mean of a disparity over folds is too large, because
+    its noise does not cancel.
     """
     scores_by_strength = iterate_held_out_scores(maps, rows, q, strengths)
     return pd.DataFrame(
@@ -600,10 +612,10 @@ def measure_strengths(
 def adjust_for_noise(
     table: pd.DataFrame, rows: Rows, maps: list[ScoreMap]
 ) -> pd.DataFrame:
-    """Adjust the gaps of a path for noise, as a comparison does.
+    """Adjust the gaps in a table of strengths for noise, as `Comparison` does.
 
-    Noise is subtracted from the gap of a strength that changes nothing, and added to
-    all others.
+    Noise is subtracted from the gaps of strengths that change nothing, and added to the
+    gaps of all other strengths.
     """
     signs = [
         1 if any(m.changes_scores(strength) for m in maps) else -1
@@ -617,11 +629,11 @@ def adjust_for_noise(
 
 
 def _merge_equal(rows: Rows, q: Floats) -> tuple[Rows, Floats]:
-    """Sort rows, and merge equal ones, adding their weights.
+    """Sort the rows, merge equal rows, and add their weights.
 
-    A fit is then the same to the last bit whatever the order of the rows, and whether
-    a row has a weight of two or stands twice: near the kink that the gap has at 0,
-    rounding would otherwise grow from step to step.
+    A fit then gives the same result to the last bit in any order of the rows, and for a
+    weight of two as for two equal rows. Otherwise rounding errors would grow from step
+    to step near the kink of the gap at 0.
     """
     p, q = rows.y_pred.round(12) + 0.0, q.round(12) + 0.0
     strata = np.zeros(len(p)) if rows.strata is None else rows.strata.codes
@@ -655,10 +667,10 @@ def _measure_strength(
 
 
 def _measure(rows: Rows, performance: Performance) -> dict[str, float]:
-    """Return average precision or R2, and minus MCDP(0), nan where they are undefined.
+    """Return average precision or R2, and minus MCDP(0); nan where undefined.
 
-    MCDP within strata is their mean. With several groups it is also adjusted for their
-    sizes.
+    With strata, MCDP(0) is the mean over strata. With more than two groups, adjusted
+    MCDP(0) is also returned.
     """
     if performance == "r2":
         value = r2(rows.y_true, rows.y_pred, rows.weights)
@@ -677,10 +689,10 @@ def choose_strength(
 ) -> int:
     """Return the position of the strength to take.
 
-    With `max_mcdp`, the smallest strength whose MCDP is at most that is taken, or else
-    the fairest. Otherwise strengths must keep a share of the plain performance, which
-    is in the first row: the smallest is taken whose MCDP is within a standard error of
-    the fairest.
+    With `max_mcdp`, the smallest strength whose MCDP is at most `max_mcdp` is taken, or
+    the fairest strength if there is none. Otherwise only strengths count that keep a
+    share of the plain performance (in the first row). Among them, the smallest strength
+    is taken whose MCDP is within one standard error of the smallest MCDP.
     """
     name = "neg_adjusted_mcdp"
     if f"mean_test_{name}" not in table:

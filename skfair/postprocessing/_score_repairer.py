@@ -67,15 +67,17 @@ class ScoreRepairer(
     of groups, such as MCDP and MADD, becomes :math:`1 - \lambda` times what it was. The
     order of scores within a group does not change.
 
-    With `max_mcdp` the CDFs are limited instead: they move the less, the nearer two of
-    them are, see the notes. The largest distance between two groups, MCDP(0), then is
-    `max_mcdp` up to sampling noise, at a smaller loss of performance than by a level.
+    With `max_mcdp` the distance between CDFs is limited instead: the nearer two CDFs
+    are, the less they move, see the notes. The largest distance between two groups,
+    MCDP(0), then is `max_mcdp` up to sampling noise, at a smaller loss of performance
+    than by a level.
 
-    With `control_features` each stratum is repaired by itself, such as each department.
-    Strata that are known in `fit` only, such as the true label, must be one: its maps
-    hold for all rows. With the positives alone, groups get equal rates of true
-    positives at every threshold. Without strata no labels are used: error rates are not
-    controlled, and nothing tells whether the groups *should* have similar scores.
+    With `control_features` each stratum, such as each department, is repaired by
+    itself. If strata are known in `fit` only, as true labels are, there must be a
+    single stratum, whose maps hold for all rows. With the positives alone, groups get
+    equal rates of true positives at every threshold. Without strata no labels are used:
+    error rates are not controlled, and nothing tells whether the groups *should* have
+    similar scores.
 
     Scores are probabilities, or with ``scale="real"`` any numbers, such as the salaries
     that a regressor predicts.
@@ -88,16 +90,16 @@ class ScoreRepairer(
     max_mcdp : float in [0, 1] or None, default=None
         Largest distance left between the CDFs of any two groups, as
         `skfair.metrics.mcdp` measures it with ``epsilon=0`` and
-        ``multigroup="pairwise"``, in the rows given to `fit`. New rows show more, by
-        the noise of both, see `expected_mcdp`; `MADDPostProcessor` aims lower by that.
-        Scores of groups that are nowhere further apart stay as they are; 0 repairs in
-        full, to the mean of the groups' quantile functions. None repairs by
-        `repair_level`.
+        ``multigroup="pairwise"``, in the rows given to `fit`. New rows show a larger
+        distance, by the noise of both sets of rows, see `expected_mcdp`;
+        `MADDPostProcessor` aims lower by that. Scores of groups that are nowhere
+        further apart stay as they are; 0 repairs in full, to the mean of the groups'
+        quantile functions. None repairs by `repair_level`.
     confidence_level : float in (0, 1) or None, default=None
         Probability with which the true gap, of infinitely many new rows, is at most
-        `max_mcdp`: the gap that is aimed at is smaller by the noise of the rows
-        given to `fit`. None aims at `max_mcdp` itself, which the true gap exceeds by
-        their noise more often than not.
+        `max_mcdp`: the gap that is aimed at is smaller by the noise of the rows given
+        to `fit`. None aims at `max_mcdp` itself, which the true gap then exceeds more
+        often than not, by the noise of these rows.
     ties : {"mid", "random"}, default="mid"
         How to repair rows of a group that share a score, such as those in one leaf of a
         tree: ``"mid"`` keeps them together, at the middle of their step in the CDF;
@@ -162,20 +164,20 @@ class ScoreRepairer(
     repaired as everyone is, and 20 rows half as everyone.
 
     With `max_mcdp` the CDF of a group of n rows is smoothed by a normal kernel in the
-    log-odds, whose standard deviation is that of the log-odds times
-    :math:`n^{-1/3}`, unless that moves it by more than :math:`0.7 / \sqrt{n}`, as
-    where many rows share scores. At each score all CDFs are clipped to a band
-    ``[u, u + max_mcdp]``, whose lower edge u keeps their mean, by weight, as it was.
-    The scores :math:`F_g^{-1}(G_g(x))` of the clipped CDFs :math:`G_g` are repaired to
-    one value, their mean by weight: with ``max_mcdp=0`` the barycentre of the groups'
+    log-odds, whose standard deviation is :math:`n^{-1/3}` times that of the log-odds. A
+    CDF that this would move by more than :math:`0.7 / \sqrt{n}` is not smoothed, as
+    where many rows share scores. At each score the CDFs are then clipped to a band
+    ``[u, u + max_mcdp]``, whose lower edge u keeps their weighted mean as it was. With
+    the clipped CDFs :math:`G_g`, the scores :math:`F_g^{-1}(G_g(x))` are repaired to
+    one value, their weighted mean: with ``max_mcdp=0`` the barycentre of the groups'
     distributions [2]_.
 
-    Confidence: the difference of the CDFs of two groups of n and m rows is within
-    :math:`q \sqrt{1 / n + 1 / m}` of the true one at the level `confidence_level`,
-    where :math:`q = \sqrt{\log(2 / \alpha) / 2}` is the bound of Dvoretzky, Kiefer,
-    Wolfowitz and Massart and alpha is ``1 - confidence_level``, shared by all pairs of
-    groups. An increasing map of each group changes nothing of that. The gap aimed at is
-    smaller than `max_mcdp` by this noise of the two smallest groups, and by a row of
+    Confidence: at the level `confidence_level`, the difference of the CDFs of two
+    groups of n and m rows is within :math:`q \sqrt{1 / n + 1 / m}` of the true
+    difference. Here :math:`q = \sqrt{\log(2 / \alpha) / 2}` is the bound of Dvoretzky,
+    Kiefer, Wolfowitz and Massart, and alpha is ``1 - confidence_level``, shared by all
+    pairs of groups. Increasing maps of the groups do not change this. The gap aimed at
+    is smaller than `max_mcdp` by this noise of the two smallest groups, and by a row of
     each; CDFs are not smoothed.
 
     References
@@ -344,17 +346,17 @@ CountTable
 
     def _set_map(self, repair_map: RepairMap) -> Self:
         """Set the map, and the attributes that show what it has learnt."""
-        self._map, whole = repair_map, repair_map.whole
+        self._map, single = repair_map, repair_map.single_map
         self.groups_, self.strata_ = repair_map.groups, repair_map.strata
         self.repair_level_: float | None = None
         if repair_map.max_mcdp is None:
             self.repair_level_ = float(repair_map.repair_level)
         self.certified_mcdp_ = repair_map.certified_mcdp
-        self.cdfs_ = () if whole is None else whole.cdfs.cdfs
-        self.pooled_cdf_ = None if whole is None else whole.cdfs.pooled
-        self.repaired_scores_ = () if whole is None else whole.repaired_scores
+        self.cdfs_ = () if single is None else single.cdfs.cdfs
+        self.pooled_cdf_ = None if single is None else single.cdfs.pooled
+        self.repaired_scores_ = () if single is None else single.repaired_scores
         self.stratum_repairers_: dict[Hashable, ScoreRepairer] = {}
-        for label, part in repair_map.by_stratum.items():
+        for label, part in repair_map.maps_by_stratum.items():
             repairer = clone(self).set_params(confidence_level=part.confidence_level)
             self.stratum_repairers_[label] = repairer._set_map(part)
         return self
@@ -391,7 +393,7 @@ CountTable
         return Rows(groups, strata, y_pred=values, weight=weights)
 
     def _warn_of_certificate(self) -> None:
-        """Warn if the true gap is not at most `max_mcdp` with the confidence asked."""
+        """Warn unless the true gap is certified to be at most `max_mcdp`."""
         certified, limit = self.certified_mcdp_, self.max_mcdp
         if certified is not None and limit is not None and certified > limit:
             warn_user(
@@ -404,7 +406,7 @@ CountTable
             )
 
     def _select_scores(self, table: Any, *, reset: bool) -> Any:
-        """Return scores, from the column of a table that holds no groups."""
+        """Return the one column of a table that does not hold groups."""
         if not hasattr(table, "shape"):
             table = np.asarray(table)
         if len(table.shape) != 2:
@@ -421,7 +423,7 @@ CountTable
         return select_columns(rest, 0, "scores")
 
     def _check_scores(self, scores: Any) -> Floats:
-        """Return scores as floats that are on the scale."""
+        """Return scores as floats; raise if any is not on the scale."""
         if self.scale == "real":
             return scores_on("real", scores, "scores")
         return check_scores(scores, "scores", _TAKES_ANY)
@@ -437,7 +439,7 @@ CountTable
             check_real(name, value, 0, 1, closed="neither", alternative="None or ")
             if self.max_mcdp is None:
                 raise ParameterError(
-                    name, f"is that of max_mcdp, which is None; got {value!r}."
+                    name, f"needs max_mcdp, which is None; got {value!r}."
                 )
 
     def transform(
@@ -576,8 +578,8 @@ CountTable
         0.12
         """
         check_is_fitted(self)
-        whole = self._map_of_all_rows()
-        return whole.simulate_gap(self._count_new_rows(n_samples, whole.cdfs.shares))
+        single = self._map_of_all_rows()
+        return single.simulate_gap(self._count_new_rows(n_samples, single.cdfs.shares))
 
     def _count_new_rows(self, n_samples: Any, shares: Floats) -> Floats:
         """Check `n_samples`, and return the number of new rows of each group."""
@@ -664,13 +666,13 @@ CountTable
         return table.reset_index(drop=True)
 
     def _map_of_all_rows(self) -> StratumMap:
-        """Return the map; raise if there is one for each of several strata."""
-        if self._map.whole is None:
+        """Return the map; raise if there are several, one for each stratum."""
+        if self._map.single_map is None:
             raise ValueError(
                 "There is a map for each stratum: take those of "
                 "stratum_repairers_[stratum]."
             )
-        return self._map.whole
+        return self._map.single_map
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Return the name of the column that `set_output` makes.
@@ -698,7 +700,7 @@ CountTable
 def make_repairer(
     repair_map: RepairMap, unknown_groups: Any, random_state: Any
 ) -> ScoreRepairer:
-    """Return a fitted repairer that has a map, and other options of a mitigator."""
+    """Return a fitted repairer with a given map, and options of a mitigator."""
     repairer = ScoreRepairer(
         repair_map.repair_level,
         max_mcdp=repair_map.max_mcdp,
@@ -714,8 +716,8 @@ def make_repairer(
 def spread_in_bins(cells: Rows) -> Rows:
     """Spread the people of each bin between its smallest and largest score.
 
-    One person has each of these two scores, as far as there are people; all others lie
-    in the middle of the two.
+    One person gets the smallest score of the bin, one the largest, and all other people
+    their middle.
     """
     n_people = np.ones(len(cells), np.int64) if cells.n is None else cells.n
     low, high, weights = cells.low, cells.high, cells.weight

@@ -32,14 +32,14 @@ class StratumMap:
 
     @cached_property
     def repaired_scores(self) -> tuple[Floats, ...]:
-        """Repaired scores at the knots of each group's CDF; tied rows stay together."""
+        """Repaired scores at the knots of each group's CDF; tied rows stay tied."""
         return tuple(
             self.cdfs.repair_at(self.targets, group, cdf.middle)
             for group, cdf in enumerate(self.cdfs.cdfs)
         )
 
     def repair(self, scores: Floats, groups: Groups, random_state: Any) -> Floats:
-        """Repair the scores of rows whose group has a map; all others stay."""
+        """Repair the scores of rows whose group has a map; all other scores stay."""
         repaired = np.array(scores)
         if not self.targets.changes:
             return repaired
@@ -62,7 +62,7 @@ class StratumMap:
         return repaired
 
     def repaired_heights(self) -> Floats:
-        """Return CDFs of the repaired scores of each group's rows, at many scores."""
+        """Return the CDFs of each group's repaired scores, at many scores."""
         if self.ties == "random":
             return self.cdfs.spread_and_repair(self.targets, self.cdfs.unsmoothed)
         points = thin(np.unique(np.concatenate(self.repaired_scores)))
@@ -76,14 +76,14 @@ class StratumMap:
         return np.stack(heights)
 
     def repaired_gap(self) -> float:
-        """Return MCDP(0) of the rows that the map was learnt from, repaired by it."""
+        """Return MCDP(0) of the rows of the fit, after the repair."""
         return float(np.ptp(self.repaired_heights(), axis=0).max())
 
     def simulate_gap(self, n_new: Floats) -> float:
-        """Return the mean MCDP(0) of simulated samples of so many new rows a group.
+        """Return the mean MCDP(0) of simulated samples of new rows.
 
-        The noise of the rows that the map was learnt from, and that of the new rows,
-        are Brownian bridges.
+        Each group has a given number of new rows. The noise of the rows of the fit, and
+        the noise of the new rows, are Brownian bridges.
         """
         heights = self.repaired_heights()
         steps = np.diff(heights, axis=1, prepend=0.0, append=1.0).clip(0)
@@ -114,9 +114,9 @@ class StratumMap:
 
 
 def thin_knots(scores: Floats, repaired: Floats, tol: float) -> Knots:
-    """Leave knots out of an increasing map that then changes by `tol` at most.
+    """Leave out knots of an increasing map where this changes it by at most `tol`.
 
-    At most ``2 / tol + 1`` pieces are left: two in a row rise by more than `tol`.
+    At most ``2 / tol + 1`` pieces are left: any two neighbours rise by more than `tol`.
     """
     if not tol:
         return scores, repaired

@@ -66,12 +66,12 @@ class UnawareRegressor(
         trained.
     strength : float or "auto", default="auto"
         Weight :math:`\lambda \geq 0` of the gap; 0 is the plain regressor. ``"auto"``
-        tries strengths at which the gap falls to 0 in 20 steps. It takes the smallest
-        one that, on held-out rows, keeps 80 % of the plain R2 and whose MCDP(0) is
-        within one standard error of the smallest among those; or by `max_mcdp`. It is 0
-        if no two groups differ by more than those of one distribution do in 95 % of
-        samples. With more than two groups MCDP(0) is adjusted for their sizes, as in
-        `UnawarePostProcessor`.
+        tries strengths at which the gap falls to 0 in 20 steps. Of those that keep 80 %
+        of the plain R2 on held-out rows, it takes the smallest whose MCDP(0) is within
+        one standard error of the smallest among them; or it chooses by `max_mcdp`. It
+        takes 0 if no two groups differ by more than groups with one distribution do in
+        95 % of samples. With more than two groups MCDP(0) is adjusted for their sizes,
+        as in `UnawarePostProcessor`.
     max_mcdp : float in [0, 1] or None, default=None
         Largest MCDP(0): ``strength="auto"`` then takes the smallest strength whose
         MCDP(0) on held-out rows is at most this, or else the fairest, with a warning
@@ -139,12 +139,12 @@ class UnawareRegressor(
 
     Notes
     -----
-    The map is that of `UnawarePostProcessor`: a row passes a threshold if its
-    prediction is above it by a factor of the threshold times the probability of the
-    group over its share, and the new prediction is as high as the thresholds passed.
-    The minimiser has this form: the squared error is a mean over thresholds of the cost
-    of decisions, so that each threshold has its own problem, and its own factor.
-    Predictions are first moved to the line of least squares.
+    The map is that of `UnawarePostProcessor`. A row passes a threshold if its
+    prediction exceeds the threshold by a factor times the probability of the group over
+    its share; each threshold has its own factor. The new prediction is as high as the
+    thresholds passed. The minimiser has this form since the squared error is a mean
+    over thresholds of the cost of decisions, so that each threshold is a separate
+    problem. Predictions are first moved to the line of least squares.
 
     References
     ----------
@@ -247,7 +247,8 @@ class UnawareRegressor(
             weight, if there are fewer rows than folds, and if a parameter is out of
             range.
         TypeError
-            If `estimator` is no regressor, or `group_estimator` has no `predict_proba`.
+            If `estimator` is not a regressor, or `group_estimator` has no
+            `predict_proba`.
 
         Warns
         -----
@@ -262,10 +263,13 @@ class UnawareRegressor(
         self._check_limit()
         X = as_table(X)
         validate_data(self, X, y, skip_check_array=True)
-        columns = X, y, sensitive_features, control_features, sample_weight
         inputs = check_fit_inputs(
             self,
-            *columns,
+            X,
+            y,
+            sensitive_features=sensitive_features,
+            control_features=control_features,
+            sample_weight=sample_weight,
             estimator=self.estimator,
             stratum_selector=self.control_features,
             warns_without_groups=self.strength != 0,

@@ -81,18 +81,18 @@ class FairnessReport:
 
     Notes
     -----
-    Numbers are those of `skfair.metrics` for the same rows and `random_state`; the page
-    lists the calls. From 50,000 rows on, p-values are, without `clusters`, those of
-    draws of counts, whose distribution is the same, in a time that hardly grows with
-    the rows; where more than 16,384 scores are distinct, close ones count as one for
-    this. Rows are counted by weight, too, of which close ones count as one where more
-    than 32 are distinct, and scores are joined to 16,384 cells of score and weight. Up
-    to ten groups are compared in pairs. Each of more than ten groups is compared with
-    everyone (``multigroup="pooled"``), and MADD and the calibration gap are left out
-    unless `metrics` names them. DCP of more than 64 groups has no interval and no test.
-    For the p-values of equalized odds and DCP, groups are permuted among the rows of
-    each true label. Undefined metrics are None in the summary and nan in the frame; the
-    report says why, without a warning.
+    Numbers are those that `skfair.metrics` returns for the same rows and
+    `random_state`; the page lists the calls. From 50,000 rows on, p-values without
+    `clusters` come from draws of counts, whose distribution is the same, in a time that
+    hardly grows with the rows. For these draws, close scores count as one where more
+    than 16,384 are distinct. Rows are counted by weight, too: close weights count as
+    one where more than 32 are distinct, and scores are joined to 16,384 cells of score
+    and weight. Up to ten groups are compared in pairs. Each of more than ten groups is
+    compared with everyone (``multigroup="pooled"``), and MADD and the calibration gap
+    are left out unless `metrics` names them. DCP of more than 64 groups has no interval
+    and no test. For the p-values of equalized odds and DCP, groups are permuted among
+    the rows of each true label. Undefined metrics are None in the summary and nan in
+    the frame; the report says why, without a warning.
 
     Examples
     --------
@@ -136,7 +136,7 @@ class FairnessReport:
         ----------
         estimator : estimator, or mapping of str to estimator
             Fitted classifiers of the same classes, by name; with ``scale="rank"`` also
-            estimators that are no classifiers, with ``scale="real"`` regressors.
+            estimators that are not classifiers, with ``scale="real"`` regressors.
         X : array-like of shape (n_samples, n_features)
             Input values.
         y : array-like of shape (n_samples,), default=None
@@ -144,7 +144,7 @@ class FairnessReport:
         sensitive_features : str, int, list of str, list of int, callable, array-like, \
 dataframe, Groups, or mapping of str to array-like, default=None
             Columns of X that hold the groups, or the groups themselves as in
-            `from_predictions`. Groups that are no mapping are passed on to predict
+            `from_predictions`. Groups that are not a mapping are passed on to predict
             methods that take `sensitive_features`.
         control_features : str, int, list of str, list of int, callable, array-like, \
 dataframe or Groups, default=None
@@ -270,7 +270,7 @@ or Groups, default=None
             The label that counts as positive. None stands for 1 if labels are
             numbers; text labels require it.
         scale : {"probability", "rank", "real"}, default="probability"
-            ``"rank"`` is for scores that are no probabilities, such as decision
+            ``"rank"`` is for scores that are not probabilities, such as decision
             functions or predictions of regressors: metrics of distributions are those
             of `skfair.metrics` with ``scale="rank"``. Log loss, calibration and the
             difference of mean scores need probabilities, and are left out. ``"real"``
@@ -327,7 +327,7 @@ or Groups, default=None
         ------
         ValueError
             On no rows, lengths that differ, scores outside [0, 1], or that are not
-            finite with ``scale="rank"``, counts that are no whole numbers, text labels
+            finite with ``scale="rank"``, counts that are not whole numbers, text labels
             without `pos_label`, missing groups, people who are missing, have several
             groups or stand beside counts, and parameters out of range.
         """
@@ -437,7 +437,7 @@ or Groups, default=None
             scores are missing or outside [0, 1], if labels, groups or strata are
             missing, if weights are negative or not finite; as `from_predictions`.
         TypeError
-            If `frame` is no table, or if scores, weights or counts are no numbers.
+            If `frame` is not a table, or if scores, weights or counts are not numbers.
 
         See Also
         --------
@@ -666,7 +666,7 @@ default="metrics"
         Raises
         ------
         TypeError
-            If `card` is no model card.
+            If `card` is not a model card.
         """
         if not callable(getattr(card, "add", None)) or not hasattr(card, "select"):
             raise TypeError(f"card must be a skops.card.Card, got {type(card)}.")
@@ -676,7 +676,7 @@ default="metrics"
         return card
 
     def _repr_html_(self) -> str:
-        """Show the page in a frame, so that neither styles the other."""
+        """Show the page in a frame: its styles and the notebook's do not mix."""
         style = "width: 100%; height: 40rem; border: 0"
         title = html.escape(DEFAULT_TITLE)
         return (
@@ -693,7 +693,7 @@ default="metrics"
 def _having(
     table: str, attributes: Sequence[dict[str, Any]]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the attributes with the results that have a table; raise without any."""
+    """Yield attributes with the results that have a table; raise if none has it."""
     found = False
     for attribute in attributes:
         results = [each for each in attribute["results"] if each.get(table) is not None]
@@ -704,7 +704,7 @@ def _having(
 
 
 def _figures(model: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Return the rows of the performances of a model, and differences to the first."""
+    """Yield a row for each performance of a model, with the change from the first."""
     numbers, beside = model["performance"], model.get("beside_first") or {}
     for name in (n for n in numbers if not n.endswith(("_lower", "_upper"))):
         difference = beside.get(name) or {}

@@ -80,7 +80,7 @@ OF_TESTS = {"null_mean": "By chance", "pvalue": "p-value"}
 
 
 def record_of(date: str | datetime.date | None, source: str | None) -> dict[str, str]:
-    """Name the date and source at the head of a page, where given."""
+    """Write the date and source at the head of a page, if they are given."""
     record = {"Date": date, "Input": source}
     return {name: str(value) for name, value in record.items() if value is not None}
 
@@ -88,7 +88,8 @@ def record_of(date: str | datetime.date | None, source: str | None) -> dict[str,
 def render_markdown(summary: Summary, record: Mapping[str, str]) -> str:
     """Write the verdict, metrics and groups of a report as Markdown.
 
-    `record` is written at its head, beside what the summary says about its making.
+    `record` is written at the head of the page, with what the summary says about how
+    the report was made.
     """
     lines = [f"# {plain(summary['title'])}", "", *_head(summary, record)]
     for level, heading, texts in sections(summary):
@@ -196,12 +197,12 @@ def _head(summary: Summary, record: Mapping[str, str]) -> list[str]:
 
 
 def _bullets(texts: Iterable[str]) -> list[str]:
-    """Return the lines of a list."""
+    """Return texts as the lines of a list."""
     return [f"- {text}" for text in texts]
 
 
 def _ends(row: Summary, of: str = "") -> str | None:
-    """Write the interval of a row, if it has one, or that of one of its numbers."""
+    """Write the interval of a row, or of one of its numbers, if there is one."""
     if row.get(f"{of}lower") is None:
         return None
     return interval(row[f"{of}lower"], row[f"{of}upper"])
@@ -215,7 +216,7 @@ def _differs(found: bool | None) -> str | None:
 
 
 def _rows_of(measure: Summary) -> Iterator[Summary]:
-    """Return the row of a metric, and that of the pair that decides its test."""
+    """Yield the row of a metric, and a row for the pair that decides its test."""
     decider = measure["decider"]
     if decider is None:
         yield measure
@@ -225,9 +226,9 @@ def _rows_of(measure: Summary) -> Iterator[Summary]:
 
 
 def _metrics(rows: list[Summary], headings: Mapping[str, str]) -> list[str]:
-    """Return the table of metrics, of everyone or within strata.
+    """Return the lines of a table of metrics.
 
-    Values are text in the unit of a target; others have the digits of their column.
+    Numbers in the unit of the target are written here, shares by `_table_lines`.
     """
     cells = []
     for row in rows:
@@ -243,7 +244,7 @@ def _metrics(rows: list[Summary], headings: Mapping[str, str]) -> list[str]:
 
 
 def _table_of_groups(rows: list[Summary], headings: Mapping[str, str]) -> list[str]:
-    """Return table of groups, without the columns that no group has a number for."""
+    """Return the table of groups, without columns that are empty for all groups."""
     keys = [k for k in headings if any(row.get(k) is not None for row in rows)]
     head = ["Group", *(headings[key] for key in keys)]
     cells = [[row[k] if k == "status" else row.get(k) for k in keys] for row in rows]
@@ -254,7 +255,7 @@ def _table_of_groups(rows: list[Summary], headings: Mapping[str, str]) -> list[s
 def _table_lines(
     head: Sequence[str], rows: Iterable[Sequence[Any]], digits: int = 3
 ) -> list[str]:
-    """Return the lines of a table, numbers of a column with the same decimal places."""
+    """Return the lines of a table; all numbers of a column have the same decimals."""
     table = [list(row) for row in rows]
     places = [_places(column, digits) for column in zip(*table, strict=True)]
     lines = [[plain(name) for name in head], ["---"] * len(head)]
@@ -265,7 +266,7 @@ def _table_lines(
 
 
 def _places(column: Iterable[Any], digits: int) -> int:
-    """Return 0 for counts, else `digits`; shares may happen to be 0 and 1."""
+    """Return the decimal places of numbers: 0 for counts, `digits` for shares."""
     defined = [v for v in column if _has_number(v)]
     whole = all(float(v).is_integer() for v in defined)
     counts = all(isinstance(v, numbers.Integral) for v in defined) or max(defined) > 1
@@ -273,7 +274,7 @@ def _places(column: Iterable[Any], digits: int) -> int:
 
 
 def _has_number(value: Any) -> bool:
-    """Return whether a value is a number that exists."""
+    """Return whether a value is a number other than nan."""
     if isinstance(value, bool):
         return False
     return isinstance(value, numbers.Real) and not math.isnan(value)

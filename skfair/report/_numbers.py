@@ -108,7 +108,7 @@ class DrawsDone:
         self.start = time.monotonic()
 
     def __call__(self, n: int) -> None:
-        """Add to the number of draws that are done."""
+        """Add a number of draws to those that are done."""
         if not self.progress.verbose:
             return
         self.done += n
@@ -134,7 +134,7 @@ def duration(seconds: float) -> str:
 def _drawn_keys(
     sample: ReportSample, located: Mapping[str, Located]
 ) -> dict[str, list[str]]:
-    """Return the metrics, by question, that are computed in draws."""
+    """Return the metrics that are computed in draws, by question."""
     n_groups, n_classes = len(sample.groups.labels), len(sample.audit.classes) or 2
     n_vertices = comb(n_groups + n_classes - 2, n_classes - 1)
     few = n_groups <= MAX_PAIRWISE and n_vertices <= _FEW_VERTICES
@@ -148,7 +148,7 @@ def _drawn_keys(
 def _count_draws(
     sample: ReportSample, located: Mapping[str, Located], keys: Mapping[str, list[str]]
 ) -> int:
-    """Count permutations of each question, and resamples."""
+    """Return the number of draws: permutations of each question, and resamples."""
     options, tested = sample.audit.options, tested_keys(sample, located)
     n_kinds = sum(
         len(_tested_together(sample, [key for key in of if key in tested]))
@@ -161,7 +161,7 @@ def _count_draws(
 def _bounds(
     sample: ReportSample, located: Mapping[str, Located]
 ) -> dict[str, NamedNumbers]:
-    """Find the intervals of the metrics whose noise has a bound."""
+    """Return intervals of the metrics whose noise has a bound, without draws."""
     tail = (1 - sample.audit.options.confidence_level) / 2
     values = {key: gap.value for key, gap in located.items()}
     results = {key: dict(NOTHING) for key in located}
@@ -179,9 +179,10 @@ def _bounds(
 def gaps_beside_first(
     sample: ReportSample, first: ReportSample, keys: Iterable[str]
 ) -> dict[str, tuple[float, float]]:
-    """Return intervals of gaps minus the first model's, by metric.
+    """Return intervals of the gaps minus the first model's gaps, by metric.
 
-    Rows are paired; counted ones, and those of people with several, cannot be.
+    Both models must predict the same rows. There are no intervals where rows are
+    counted, or where people have several rows.
     """
     audit = sample.audit
     if sample.model is first.model or not audit.pairs_models:
@@ -209,10 +210,10 @@ def _bound_change(
     key: str,
     compared: Sequence[_Paired],
 ) -> tuple[float, float]:
-    """Bound the change of a gap, the place of which is found on a part of the rows.
+    """Bound the change of a gap, whose place is found on a part of the rows.
 
-    Where groups are small, the intervals of the two gaps tell more: each end is the
-    better of both, at half the error each.
+    In small groups the intervals of the two gaps may tell more. So each end is the
+    better of two bounds, each with half of the error.
     """
     options = sample.audit.options
     tail = (1 - options.confidence_level) / 2
@@ -231,9 +232,10 @@ def _bound_change(
 def _paired_values(
     sample: ReportSample, first: ReportSample, key: str
 ) -> Iterator[_Paired]:
-    """Yield the values of both models, and groups and weights, by label for errors.
+    """Yield the values of both models, with groups and weights.
 
-    They are scores, or decisions, 0 or 1, whose gap is the difference of rates.
+    The values are scores, or decisions (0 or 1), whose gap is a difference of rates.
+    Errors have an entry for each true label.
     """
     audit, labels = sample.audit, list[int | None]([None])
     own: NDArray[Any] = sample.model.y_pred
@@ -259,9 +261,10 @@ def _paired_values(
 
 
 def has_pair_intervals(sample: ReportSample, key: str) -> bool:
-    """Return whether a metric that answers a question has an interval for each pair.
+    """Return whether a metric can have an interval for each pair of groups.
 
-    Ranks of a pair alone are others than those of everyone.
+    The metric must answer a question. ABCC of ranks has none, since ranks among the
+    rows of a pair differ from ranks among all rows.
     """
     measure = MEASURES[key]
     ranked = sample.audit.options.scale == "rank" and key == "abcc"
@@ -279,10 +282,10 @@ def compare_pair(
     pair: Sequence[int | None],
     classes: Sequence[int] | None,
 ) -> tuple[Located, tuple[float, float]]:
-    """Locate the gap of one pair of groups, and of one true label for error rates.
+    """Locate the gap of one pair of groups; for error rates, of one true label.
 
-    The second of the pair may be None, for everyone. The interval holds for all pairs,
-    and all true labels, at once.
+    The second group may be None, for everyone. The intervals of all pairs, and of all
+    true labels, hold at once.
     """
     n_groups = len(sample.groups.labels)
     n_intervals = n_groups if None in pair else comb(n_groups, 2)
@@ -306,7 +309,7 @@ def compare_pair(
 
 
 def _place_of(part: ReportSample, sample: ReportSample, group: int) -> int:
-    """Return the position of a group of a sample in a part of it."""
+    """Return the position, in a part of a sample, of a group of the sample."""
     return part.groups.labels.index(sample.groups.labels[group])
 
 
@@ -323,9 +326,10 @@ def _two_groups(sample: ReportSample, pair: Sequence[int | None]) -> ReportSampl
 def _beside_everyone(
     two: ReportSample, found: Located, compared: Comparisons
 ) -> tuple[Located, Comparisons]:
-    """Compare a group with everyone, from its comparison with all others.
+    """Compare a group with everyone, given its comparison with all other people.
 
-    Everyone is a mixture of both, so that gaps are smaller by the share of the others.
+    Everyone is a mixture of the group and the others, so that gaps are multiplied by
+    the share of the others.
     """
     codes, weights = two.groups.codes, two.audit.entry_weights
     totals = np.bincount(codes[codes >= 0], weights[codes >= 0], 2)
@@ -346,7 +350,7 @@ def uncertainties(
 ) -> list[dict[str, NamedNumbers]]:
     """Find intervals and p-values of the metrics of samples of the same rows.
 
-    Undefined metrics have none.
+    Metrics that are undefined have neither.
     """
     keys = [*map(_drawn_keys, samples, located)]
     total = sum(map(_count_draws, samples, located, keys))
@@ -387,7 +391,7 @@ def _uncertainty(
 def _sample_of(
     sample: ReportSample, key: str, rows: Rows, parts: Sequence[Rows]
 ) -> Sample:
-    """Return rows, and a metric with their parts as it counts them."""
+    """Return the rows to draw from, with a metric and its parts of these rows."""
     metric = MEASURES[key].drawn(sample)
     several = len(parts) > 1
     own = (
@@ -404,9 +408,9 @@ def permute(
     parts: Sequence[Rows],
     tick: Callable[[int], Any] = lambda n: None,
 ) -> dict[str, PermutationTestResult]:
-    """Test the metrics of one question on permutations, if any are made.
+    """Test the metrics of one question on the same permutations, if there are any.
 
-    These are the permutations of `permutation_test`.
+    They are the permutations that `permutation_test` draws.
     """
     options = sample.audit.options
     results: dict[str, PermutationTestResult] = {}
@@ -434,7 +438,7 @@ def permute(
 
 
 def _tested_together(sample: ReportSample, keys: Iterable[str]) -> list[list[str]]:
-    """Return the metrics that are tested on the same permutations, if there are any."""
+    """Group the metrics that are tested on the same permutations."""
     kinds: dict[bool, list[str]] = {}
     for key in keys if sample.audit.options.n_permutations else ():
         of_pairs = isinstance(MEASURES[key].drawn(sample), MetricOfPairs)
@@ -443,7 +447,10 @@ def _tested_together(sample: ReportSample, keys: Iterable[str]) -> list[list[str
 
 
 def _test_of(test: PermutationTestResult, sample: ReportSample) -> NamedNumbers:
-    """Return the numbers of a test, one if too many permutations are undefined."""
+    """Return the numbers of a test.
+
+    If too many permutations are undefined, their share is the only number.
+    """
     undefined = float(np.isnan(test.null_distribution).mean())
     if 1 - undefined < ENOUGH:
         return {"without_test": undefined}
@@ -459,9 +466,9 @@ def _test_of(test: PermutationTestResult, sample: ReportSample) -> NamedNumbers:
 def _pairs_beyond_chance(
     test: PermutationTestResult, sample: ReportSample
 ) -> list[dict[str, Any]]:
-    """Name the pair that decides a test, and all others that are beyond chance.
+    """Return the pair that decides a test, and all other pairs beyond chance.
 
-    Of two classes, either predicted one has the same gaps.
+    With two classes, the gaps of one predicted class equal those of the other.
     """
     pairs = dict[Any, dict[str, Any]]()
     for row in test.pairs.to_dict("records"):
@@ -474,7 +481,7 @@ def _pairs_beyond_chance(
 
 
 def _pair_of(row: Mapping[str, Any], sample: ReportSample) -> dict[str, Any]:
-    """Return a row of the table of pairs of a test, with labels as text."""
+    """Return a row from the table of pairs of a test; labels become text."""
     classes, cell = sample.audit.classes, None
     if "label" in row:
         true, predicted = (classes.index(row[x]) for x in ("label", "prediction"))
@@ -495,7 +502,7 @@ def _pair_of(row: Mapping[str, Any], sample: ReportSample) -> dict[str, Any]:
 def _pair_with_value(
     test: PermutationTestResult, sample: ReportSample, located: Located
 ) -> dict[str, Any] | None:
-    """Return the pair of groups, and of classes, that has the value of a metric."""
+    """Return the pair of groups, and of classes, whose gap is the value of a metric."""
     labels = [label_text(label) for label in sample.groups.labels]
     pair = {None if i is None else labels[i] for i in located.pair}
     for row in test.pairs.to_dict("records"):
@@ -509,7 +516,7 @@ def _pair_with_value(
 def _resample(
     sample: ReportSample, samples: Mapping[str, Sample], tick: Callable[[int], Any]
 ) -> dict[str, Any]:
-    """Return values of metrics on the same resamples of rows."""
+    """Return the values of metrics on resamples, which all metrics share."""
     if not samples:
         return {}
     options = sample.audit.options
@@ -536,7 +543,7 @@ def _resample(
 def _ends(
     sample: ReportSample, value: float, values: Any, moved: float
 ) -> NamedNumbers:
-    """Compute the interval of resamples, unless too many are undefined."""
+    """Compute an interval from resamples, unless too many are undefined."""
     defined = values[~np.isnan(values)] + moved
     if len(defined) < ENOUGH * len(values):
         return {}
@@ -548,9 +555,10 @@ def _ends(
 def compare_metrics(
     sample: ReportSample, keys: Collection[str], everyone: ReportSample | None = None
 ) -> Iterator[tuple[str, Comparisons]]:
-    """Compare groups once by each metric whose noise has a bound.
+    """Yield comparisons of groups by each metric whose noise has a bound.
 
-    Options of metrics are those of everyone, where the sample is a part of it.
+    A comparison is made once and kept. If the sample is a part of `everyone`, metrics
+    have the options that they have there.
     """
     comparisons = sample.comparisons
     for key in keys:
@@ -564,7 +572,8 @@ def compare_metrics(
 def _compare(sample: ReportSample, key: str, metric: Metric) -> Comparisons:
     """Compare groups by a metric.
 
-    Error rates are compared by true label, each of the groups with enough rows of it.
+    Error rates are compared within each true label, between groups with enough rows of
+    the label.
     """
     observed = _observe(sample, key, metric)
     if MEASURES[key].question != "errors":
@@ -574,7 +583,7 @@ def _compare(sample: ReportSample, key: str, metric: Metric) -> Comparisons:
 
 
 def _observe(sample: ReportSample, key: str, metric: Metric) -> Observed:
-    """Return the table of a metric, and the numbers its noise depends on."""
+    """Return the table that a metric reads, and the numbers that set its noise."""
     audit, question, sizes = (
         sample.audit,
         MEASURES[key].question,
@@ -593,7 +602,7 @@ def _observe(sample: ReportSample, key: str, metric: Metric) -> Observed:
 
 
 def _split_by_label(observed: Observed) -> Iterator[Observed]:
-    """Return error rates by true label, of groups with enough rows."""
+    """Yield the error rates of each true label, in groups with enough such rows."""
     statistic, sizes, squares = observed
     for label, enough in enumerate(comparable_cells(statistic).T):
         if enough.any():
@@ -603,7 +612,7 @@ def _split_by_label(observed: Observed) -> Iterator[Observed]:
 
 
 def parts_by_stratum(sample: ReportSample) -> list[Stratum]:
-    """Split the entries that have a group by stratum."""
+    """Return the rows of each stratum that have a group."""
     rows = replace(sample.rows, strata=sample.audit.strata)
     return [(label, sample.take(entries)) for label, entries in rows.split_by_stratum()]
 
@@ -613,9 +622,9 @@ def values_within_strata(
 ) -> list[NamedNumbers]:
     """Return the largest value of each metric over strata, and the mean.
 
-    Metrics of `tested` have tests, which draw rows, so they are left out where the
-    report draws counts. DCP is not computed within strata: its search takes too long
-    to be repeated.
+    The metrics in `tested` are also tested, except where the report draws counts, since
+    the tests draw rows. DCP is not computed within strata: its search takes too long to
+    be repeated.
     """
     keys = [key for key in sample.keys if MEASURES[key].bounded]
     compared: dict[str, list[tuple[Stratum, Comparisons]]] = {key: [] for key in keys}
@@ -632,7 +641,7 @@ def values_within_strata(
 def _combine(
     sample: ReportSample, of_parts: list[tuple[Stratum, Comparisons]]
 ) -> NamedNumbers:
-    """Return the largest value with stratum and interval, and the mean."""
+    """Return the largest value over strata, its stratum and interval, and the mean."""
     if not of_parts:
         return dict.fromkeys(("value", "stratum", "mean", "lower", "upper"))
     tail = (1 - sample.audit.options.confidence_level) / 2
@@ -655,7 +664,7 @@ def _tests_within(
     keys: Sequence[str],
     tested: Collection[str],
 ) -> dict[str, NamedNumbers]:
-    """Return null mean, p-value and pair of each metric within strata."""
+    """Test metrics within strata; return null mean, p-value and deciding pair."""
     results: dict[str, NamedNumbers] = {key: dict.fromkeys(OF_TESTS) for key in keys}
     if sample.audit.counts_are_drawn or not parts:
         return results
@@ -692,8 +701,8 @@ def performance(
 ) -> NamedNumbers:
     """Return the quality of predictions on some rows, by default on all of them.
 
-    None without true labels, without scores, where a class has no row, or where
-    scores are no probabilities.
+    A number is None without the true labels or scores that it needs, if a class has no
+    row, or if scores are not probabilities.
     """
     true = None if audit.y_true is None else audit.y_true[rows]
     if audit.compares_numbers:
@@ -705,8 +714,9 @@ def performance(
     figures = _figures(audit, model, true, rows, weights)
     numbers |= {name: value for name, (value, _) in figures.items()}
     if model.y_score is not None and audit.options.scale == "probability":
-        arguments = true == 1, model.y_score[rows], weights, audit.count(rows)
-        numbers["calibration_error"] = _calibration_error(*arguments)
+        numbers["calibration_error"] = _calibration_error(
+            true == 1, model.y_score[rows], weights, n_rows=audit.count(rows)
+        )
     return numbers
 
 
@@ -719,7 +729,8 @@ def _figures(
 ) -> _Figures:
     """Return how well some rows are predicted.
 
-    Each figure has the influence of each row: its derivative by the row's weight.
+    Each figure comes with the influence of each row: the derivative of the figure in
+    the weight of the row.
     """
     total = weights.sum()
     score = None if model.y_score is None else model.y_score[rows]
@@ -758,7 +769,10 @@ def _figures(
 def _performance_of_numbers(
     audit: Audit, model: ReportModel, rows: Any, true: NDArray[Any] | None
 ) -> NamedNumbers:
-    """Return means with the ends of Student's intervals, and with true values R2."""
+    """Return the performance of predicted numbers.
+
+    These are means with the ends of Student's intervals, and with true numbers also R2.
+    """
     assert model.y_score is not None
     values, weights = (
         {"mean_prediction": model.y_score[rows]},
@@ -786,16 +800,16 @@ def _performance_of_numbers(
 def _calibration_error(
     positive: Bools, scores: Floats, weights: NDArray[Any], n_rows: int
 ) -> float:
-    """Return the mean over bins of the absolute mean score minus share of positives."""
+    """Return the mean over bins of |mean score - share of positives|."""
     bins = _bins(scores, weights, n_rows)
     excess = np.bincount(bins, weights * (scores - positive)) / weights.sum()
     return float(np.abs(excess).sum())
 
 
 def _bins(scores: Floats, weights: NDArray[Any], n_rows: int) -> Integers:
-    """Return the bin of each score: bins have the same weight, and 100 rows or more.
+    """Return the bin of each score: bins of the same weight, with 100 rows or more.
 
-    Rows of one score share a bin.
+    Rows that share a score are in the same bin.
     """
     n_bins = int(np.clip(n_rows // _ROWS_OF_BIN, 1, _MOST_BINS))
     _, codes = np.unique(scores, return_inverse=True)
@@ -807,15 +821,18 @@ def _bins(scores: Floats, weights: NDArray[Any], n_rows: int) -> Integers:
 def performances(
     audit: Audit,
 ) -> list[tuple[NamedNumbers, dict[str, NamedNumbers] | None]]:
-    """Measure each model, with intervals and beside the first of the same rows.
+    """Measure the performance of each model, with intervals.
 
-    The first model and models without true labels have none of the second.
+    Where the rows are the same, the difference from the first model is measured, too.
+    It is None for the first model, and for models without true labels.
     """
     quantile = float(ndtri((1 + audit.options.confidence_level) / 2))
     compared, true = [], audit.y_true
     for model in audit.models:
-        everyone = slice(None), audit.entry_weights
-        figures = {} if true is None else _figures(audit, model, true, *everyone)
+        figures: _Figures = {}
+        if true is not None:
+            rows, weights = slice(None), audit.entry_weights
+            figures = _figures(audit, model, true, rows, weights)
         several = len(audit.models) > 1 and figures and audit.pairs_models
         compared.append(
             (figures, _changes(audit, model, [*figures]) if several else {})
@@ -834,10 +851,11 @@ def performances(
 def _add_intervals(
     audit: Audit, model: ReportModel, figures: _Figures, quantile: float
 ) -> NamedNumbers:
-    """Return quality of predictions on all rows, with the ends of the interval of each.
+    """Return the performance on all rows, with the ends of each figure's interval.
 
-    Shares have Wilson's interval of as many rows as have their variance. The interval
-    of the calibration error bounds the noise of its bins; all others are normal.
+    Shares have Wilson's interval, for the number of rows that has the share's variance.
+    The interval of the calibration error bounds the noise of the bins. All other
+    intervals are normal.
     """
     with_ends, everyone = performance(audit, model), np.zeros(len(audit.rows), np.intp)
     for name, (value, influence) in figures.items():
@@ -862,10 +880,10 @@ def _add_intervals(
 def _ends_of_calibration(
     audit: Audit, model: ReportModel, z: float
 ) -> tuple[float, float]:
-    """Bound the calibration error, a sum of absolute values.
+    """Bound the true calibration error, a sum of absolute values over bins.
 
-    The sum of the true values is at most that of the values found, with the signs of
-    the true ones, plus noise; it is at least the sum found less all absolute noise.
+    The upper end is the sum found plus noise, where each bin has the sign of its true
+    value. The lower end is the sum found minus the absolute noise of all bins.
     """
     true, scores, weights = audit.y_true, model.y_score, audit.entry_weights
     assert true is not None
@@ -886,10 +904,10 @@ def _ends_of_calibration(
 def _subtract_first(
     audit: Audit, own: _Compared, first: _Compared
 ) -> dict[str, NamedNumbers] | None:
-    """Return each figure minus the first model's, with its interval.
+    """Return each figure minus the first model's figure, with an interval.
 
-    Rows are paired: what both models find difficult cancels. Each end is the bound of
-    `compare_models`, for models may differ in more rows than these.
+    Rows are paired, so that what both models find difficult cancels. The ends are the
+    bounds of `compare_models`, which allow for differences in rows that were not seen.
     """
     differences: dict[str, NamedNumbers] = {}
     probability, squares = (1 + audit.options.confidence_level) / 2, audit.entry_squares
@@ -908,7 +926,7 @@ def _subtract_first(
 
 
 def _changes(audit: Audit, model: ReportModel, names: list[str]) -> dict[str, Floats]:
-    """Return how another row moves each figure, by its true label and response."""
+    """Return how one more row changes each figure, by its true label and response."""
     true, weights = audit.y_true, audit.entry_weights
     assert true is not None
     rows, ones = np.flatnonzero(weights > 0), np.ones(len(weights))

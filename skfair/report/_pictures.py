@@ -98,7 +98,7 @@ def group_gap_picture(
 
 
 def _gap_table(groups: list[Summary], name: str) -> pd.DataFrame:
-    """Put the groups of a summary into the form of a table of dots."""
+    """Return the groups of a summary in the form that the dot plot reads."""
     table = pd.DataFrame(groups).set_index("label").rename_axis(name)
     average = table["selection_rate"] - table["difference"]
     return pd.DataFrame(
@@ -114,7 +114,7 @@ def _gap_table(groups: list[Summary], name: str) -> pd.DataFrame:
 
 
 def _svg(size: tuple[float, float], display: Any, prefix: str) -> str:
-    """Draw on a figure of its own, and return markup that is safe inside a page."""
+    """Draw on a figure of its own, and return an SVG for use inside a page."""
     import matplotlib
     from matplotlib.figure import Figure
 

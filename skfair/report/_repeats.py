@@ -32,9 +32,10 @@ _AGREEMENT_OF_NAMED = 0.5
 
 @dataclass(frozen=True)
 class Repeats:
-    """How a column repeats: the number of its values, and those of several groups.
+    """How the values of a column repeat.
 
-    `several` counts the latter by attribute, where there are some.
+    `n_values` is the number of distinct values. `several` has, for each attribute, the
+    number of values with several groups of the attribute, unless it is 0.
     """
 
     n_values: int
@@ -46,8 +47,8 @@ def columns_of_people(
 ) -> dict[str, Repeats]:
     """Find the columns whose values may be people with several rows.
 
-    Rows of a person are of one group of some attribute; others, such as age, may
-    change.
+    All rows of a person must have one group of some attribute. Other attributes, such
+    as age, may change.
     """
     attributes, found = [*attributes], dict[str, int]()
     for attribute in attributes:
@@ -76,7 +77,7 @@ def _several(
 
 
 def _repeating_within(table: pd.DataFrame, groups: Integers) -> dict[str, int]:
-    """Find the columns that repeat within the groups of one attribute."""
+    """Find the columns that repeat mostly within the groups of one attribute."""
     shares = np.bincount(groups) / max(len(groups), 1)
     chance, found = float(shares @ shares), {}
     for name in map(str, table.columns):
@@ -91,9 +92,9 @@ def _repeating_within(table: pd.DataFrame, groups: Integers) -> dict[str, int]:
 
 
 def _agreement(column: Any, groups: Integers) -> tuple[int, float]:
-    """Count values, and find how often a repeated one is in the group of its first row.
+    """Return the number of values, and how often repeats keep the first row's group.
 
-    Both are 0 where too few values repeat, and of fractions, which name nobody.
+    Both are 0 if too few values repeat, and for fractions, which do not name people.
     """
     codes, values = pd.factorize(column)
     codes, groups = codes[codes >= 0], groups[codes >= 0]
@@ -114,7 +115,7 @@ def _are_fractions(values: Any) -> bool:
 def tell_people(
     found: Mapping[str, Repeats], n_rows: int, option: Callable[[str], str]
 ) -> list[str]:
-    """Say that columns repeat, and which option counts their values as people."""
+    """Say that columns repeat, and which option takes their values as people."""
     return [
         f"column {name!r} repeats: {whole(n_rows)} rows have {whole(repeats.n_values)} "
         f"values of it. If these are people who have several rows, {option(name)} "
@@ -125,7 +126,7 @@ def tell_people(
 
 
 def _tell_several(repeats: Repeats) -> str:
-    """Say how many people have several groups, of which a person must have one."""
+    """Say how many people have several groups, while each person needs one."""
     if not repeats.several:
         return ""
     counts = [f"{whole(n)} by {name!r}" for name, n in repeats.several.items()]

@@ -62,8 +62,8 @@ _N_POINTS = 150
 def summarize(audits: Sequence[Audit]) -> Summary:
     """Compute a report, of strings, numbers, None, lists and dicts as in JSON.
 
-    One audit holds several models of the same rows; several hold one model each, whose
-    rows were counted by its own scores.
+    A single audit may hold several models of the same rows. Several audits hold one
+    model each, whose rows were counted by the scores of that model.
     """
     by_attribute = zip(*map(make_samples, audits), strict=True)
     samples = [sample for group in by_attribute for sample in group]
@@ -94,7 +94,7 @@ def summarize(audits: Sequence[Audit]) -> Summary:
 
 
 def _are_alike(values: NDArray[Any]) -> bool:
-    """Return whether all values are the same, so that groups cannot differ in them."""
+    """Return whether all values are the same, so that groups cannot differ."""
     return bool((values == values[0]).all())
 
 
@@ -104,9 +104,10 @@ def tell_left_out(
     columns: Sequence[str],
     groups: Sequence[tuple[str, int, int]] = (),
 ) -> Summary:
-    """Say how many rows were left out since they have no value of some columns.
+    """Say how many rows were left out because some columns have no value.
 
-    `groups` are the label of each group, its rows that are left out, and all its rows.
+    `groups` has, for each group, its label, the number of its rows that were left out,
+    and the number of all its rows.
     """
     left_out = {
         "n_rows": n_rows,
@@ -125,22 +126,22 @@ def tell_notes(summary: Summary, notes: Sequence[str]) -> Summary:
 
 
 def _written(notes: Sequence[str]) -> list[str]:
-    """Write notes as sentences of a page."""
+    """Return notes as sentences of a page."""
     texts = [visible_text(note, 400) for note in notes]
     return [f"{text[0].upper()}{text[1:]}" for text in texts]
 
 
 def tell_threshold(summary: Summary, threshold: float) -> Summary:
-    """Say from which score on decisions are positive, in the unit of the score."""
+    """Say from which score a decision is positive, in the unit of the scores."""
     told = {"threshold": threshold, "decided_by": f"score of at least {threshold:g}"}
     models = [model | told for model in summary["models"]]
     return tell_predicted({**summary, "models": models})
 
 
 def tell_true_labels(summary: Summary, names: Sequence[str]) -> Summary:
-    """Name the true labels, negative and positive, as outcomes are named in the data.
+    """Name the true labels (negative, then positive) in the terms of the data.
 
-    Decisions on them have names of their own.
+    Decisions on these labels have names of their own.
     """
     names = [visible_text(name) for name in names]
     renamed = dict(zip(summary["true_labels"], names, strict=True))
@@ -155,7 +156,7 @@ def tell_true_labels(summary: Summary, names: Sequence[str]) -> Summary:
 
 
 def tell_predicted(summary: Summary) -> Summary:
-    """Call decisions predictions, since a model made them."""
+    """Call decisions predictions, where a model predicts."""
     settings = summary["settings"] | {"decided": False}
     return add_sentences({**summary, "settings": settings})
 
@@ -184,7 +185,7 @@ def _models(audit: Audit) -> list[Summary]:
 
 
 def decided_by(model: ReportModel, scale: str) -> str:
-    """Say how a model decides; nothing if it does not."""
+    """Say how a model decides; an empty text if it does not decide."""
     if not model.decides:
         return ""
     if model.threshold is None:
@@ -210,7 +211,7 @@ def _attribute(sample: ReportSample, results: list[Summary]) -> Summary:
 
 
 def _size(audit: Audit, entries: Any) -> Summary:
-    """Count the rows of a group, and its people if they have several."""
+    """Return the number of rows of a group, and of people who have several rows."""
     size, n_people = {"n": audit.count(entries)}, audit.count_people(entries)
     return size if n_people is None else size | {"n_people": n_people}
 
@@ -223,9 +224,10 @@ def _sizes(groups: Iterable[tuple[Hashable, int]]) -> list[Summary]:
 def _pair(
     sample: ReportSample, first: ReportSample, result: Summary, of_first: Summary
 ) -> None:
-    """Add to each metric its difference from the first model, if paired.
+    """Add to each metric its difference from the first model's value, where paired.
 
-    Like other intervals, that of the difference is extended to the value.
+    The interval of the difference is extended to contain the difference, like all
+    intervals of a report.
     """
     if not sample.comparable:
         return
@@ -242,7 +244,7 @@ def _pair(
 def _summary_of_attribute(
     sample: ReportSample, located: dict[str, Located], drawn: dict[str, NamedNumbers]
 ) -> Summary:
-    """Return everything about one model and one attribute."""
+    """Return the part of the summary on one model and one attribute."""
     options, groups = sample.audit.options, _groups(sample)
     asks_ratio = isinstance(options.limit, dict) and RATIO in options.limit
     n_tail = sum(row.get("tail_share", 0) > 0 for row in groups)
@@ -290,7 +292,7 @@ def _summary_of_metric(
 
 
 def _attained(sample: ReportSample, located: Located) -> Summary:
-    """Say between which groups a value lies, and where."""
+    """Say which groups have a value, and at which score or class."""
     return {
         "pair": list(located.pair),
         "figures": [*map(nan_to_none, located.figures)],
@@ -302,7 +304,7 @@ def _attained(sample: ReportSample, located: Located) -> Summary:
 
 
 def _score_of_rank(sample: ReportSample, rank: float) -> float | None:
-    """Return the largest score whose rank is at most a rank, unless it is unknown."""
+    """Return the largest score up to a rank; None where it is not known."""
     audit, scores = sample.audit, sample.model.y_score
     if audit.options.scale != "rank" or scores is None or math.isnan(rank):
         return None
@@ -318,7 +320,7 @@ def _score_of_rank(sample: ReportSample, rank: float) -> float | None:
 def _decided(
     sample: ReportSample, key: str, located: Located, pairs: Sequence[Summary]
 ) -> Summary | None:
-    """Return value and interval of the pair that decides a test, if it is another."""
+    """Return the gap and interval of the pair that decides a test, if it is another."""
     if not pairs or not has_pair_intervals(sample, key):
         return None
     pair, classes = _positions(sample, pairs[0]["pair"]), pairs[0]["classes"]
@@ -332,9 +334,10 @@ def _decided(
 def _known(
     sample: ReportSample, key: str, located: Located, pairs: Sequence[Summary]
 ) -> Summary | None:
-    """Return value and interval of a pair of known groups, where others decide.
+    """Return the gap and interval of a pair of known groups, where others decide.
 
-    It is the first that differs significantly, or the largest if nothing is tested.
+    It is the first such pair with a significant difference; if nothing is tested, the
+    pair of known groups with the largest gap.
     """
     labels = [label_text(label) for label in sample.groups.labels]
     known = [not is_missing(label) for label in labels]
@@ -357,7 +360,7 @@ def _known(
 
 
 def _positions(sample: ReportSample, pair: Sequence[str | None]) -> list[int | None]:
-    """Return the positions of two labels; None stands for everyone."""
+    """Return the positions of the two labels of a pair; None stands for everyone."""
     labels = [label_text(label) for label in sample.groups.labels]
     return [None if label is None else labels.index(label) for label in pair]
 
@@ -368,14 +371,14 @@ def _compare(
     pair: Sequence[int | None],
     classes: Sequence[int] | None,
 ) -> Summary:
-    """Return value and interval of one pair of groups, and where it has the value."""
+    """Compare one pair of groups: return its gap with interval and place."""
     found, (lower, upper) = compare_pair(sample, key, pair, classes)
     attained = _attained(sample, found) | {"n_tail": 0}
     return {"value": found.value, "lower": lower, "upper": upper, "attained": attained}
 
 
 def _few_of_labels(sample: ReportSample) -> list[Summary]:
-    """List groups and true labels that are left out of error rates, and their rows."""
+    """List groups and true labels too small for error rates, with numbers of rows."""
     if not sample.comparable:
         return []
     labels, classes = sample.groups.labels, sample.audit.classes
@@ -395,7 +398,7 @@ def _few_of_labels(sample: ReportSample) -> list[Summary]:
 def _groups(sample: ReportSample) -> list[dict[str, Any]]:
     """Return the size, rates and performance of each group that is compared.
 
-    Of many groups the furthest from the average is first.
+    Many groups are in the order of their distance from the average, the largest first.
     """
     audit, model, labels = sample.audit, sample.model, sample.groups.labels
     if not labels:
@@ -469,7 +472,7 @@ def _beside_others(
 ) -> Iterator[tuple[Any, bool | None]]:
     """Yield the row of each group in the table of many, and whether its rate differs.
 
-    Of rows that have weights, or are those of fewer people, this is not tested.
+    The second is None, not tested, where rows have weights or people have several rows.
     """
     positions = tuple(range(statistic.n_groups))
     groups = replace(statistic.groups, labels=positions, names=())
@@ -483,9 +486,9 @@ def _beside_others(
 
 
 def _impact_ratios(sample: ReportSample) -> list[dict[str, Any]]:
-    """Return the impact ratios of decisions and, where there are any, of scores.
+    """Return the impact ratios of decisions and, if there are any, of scores.
 
-    Groups that are too small are among them.
+    Groups that are too small to be compared are included.
     """
     options, model = sample.audit.options, sample.model
     groups, audit = sample.every, sample.audit
@@ -526,7 +529,7 @@ def _smallest_ratio(sample: ReportSample) -> Summary | None:
 def _pooled(sample: ReportSample) -> Summary | None:
     """Return raw and pooled rates of the groups of an intersection.
 
-    Groups that are too small to be compared are among them.
+    Groups that are too small to be compared are included.
     """
     audit, predicted, every = sample.audit, sample.model.y_pred, sample.every
     if n_columns_of(every.labels) < 2 or not sample.model.decides:
@@ -554,12 +557,12 @@ def _pooled(sample: ReportSample) -> Summary | None:
 
 
 def _plain(value: Any) -> Any:
-    """Return the text and whole numbers as they are, other numbers as in JSON."""
+    """Return text and whole numbers unchanged, other numbers as JSON has them."""
     return value if isinstance(value, (str, int)) else nan_to_none(value)
 
 
 def _strata(sample: ReportSample, located: dict[str, Located]) -> Summary | None:
-    """Return the metrics within strata, beside the overall ones."""
+    """Return the metrics within strata, with the metrics of all rows."""
     strata = sample.audit.strata
     if strata is None or not sample.comparable:
         return None
@@ -586,13 +589,13 @@ def _strata(sample: ReportSample, located: dict[str, Located]) -> Summary | None
 
 
 def _named(label: Hashable, metric: str | None = None, **why: Any) -> Summary:
-    """Return the entry of a stratum that is left out of a metric."""
+    """Return the entry of a stratum that is left out, of one metric or altogether."""
     nothing: Summary = {"n_rows": None, "compared": None, "aside": [], "cells": []}
     return {"label": label_text(label), "metric": metric} | nothing | why
 
 
 def _left_out(parts: Sequence[Stratum], least: int) -> Iterator[Summary]:
-    """List strata of too few rows or groups, and groups that are left out within."""
+    """List strata with too few rows or groups, and groups left out within strata."""
     for label, part in parts:
         if part.audit.n_rows < least:
             yield _named(label, n_rows=part.audit.n_rows)
@@ -605,7 +608,7 @@ def _left_out(parts: Sequence[Stratum], least: int) -> Iterator[Summary]:
 def _list_without_rates(
     parts: Sequence[Stratum], keys: Collection[str]
 ) -> Iterator[Summary]:
-    """List groups within strata that have few rows of a true label."""
+    """List groups within strata that have too few rows of a true label."""
     key = "equalized_odds_difference"
     for label, part in parts if key in keys else ():
         if cells := _few_of_labels(part):
@@ -629,10 +632,10 @@ def _cdf(sample: ReportSample, located: Located | None) -> Summary | None:
 
 
 def _cdf_curves(sample: ReportSample) -> list[dict[str, list[float]]]:
-    """Return each group's CDF with few enough points to draw.
+    """Return the CDF of each group, with few enough points to draw.
 
-    Steps are thinned from (0, 0) to (1, 1), evenly along both axes; numbers begin and
-    end with those of everyone.
+    Steps are thinned evenly along both axes, from (0, 0) to (1, 1). The curve of each
+    group begins and ends with the scores of everyone.
     """
     low, high, digits = 0.0, 1.0, 4
     if sample.audit.compares_numbers:

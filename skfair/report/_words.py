@@ -136,8 +136,10 @@ def _put_result(summary: Summary, attribute: Summary, result: Summary) -> None:
         )
         measure["sentence"] = " ".join(sentences)
     for table in result["impact_ratios"] or ():
-        arguments = table["kind"], table["rows"], settings["confidence_level"]
-        table["sentence"] = " ".join(describe_ratios(*arguments))
+        sentences = describe_ratios(
+            table["kind"], table["rows"], level=settings["confidence_level"]
+        )
+        table["sentence"] = " ".join(sentences)
     if (table := result["pooled"]) is not None:
         for row in table["rows"]:
             row["title"] = RATES[row["rate"]]
@@ -157,10 +159,10 @@ def _put_result(summary: Summary, attribute: Summary, result: Summary) -> None:
 
 
 def _repeated(result: Summary, settings: Summary) -> Iterator[str]:
-    """Name metrics that pages leave out, since another one is the same number.
+    """Name the metrics that pages leave out, as another metric is the same number.
 
-    Where the tail is one group, CVaR fairness is the largest gap, with an interval of
-    its own. What was asked for by name is shown.
+    CVaR fairness, for example, is the largest gap (with another interval) if its tail
+    is a single group. Metrics that were asked for by name are not left out.
     """
     by_key = {measure["key"]: measure for measure in result["measures"]}
     is_asked = settings["metrics"] is not None or "max_gap" not in by_key
@@ -170,7 +172,7 @@ def _repeated(result: Summary, settings: Summary) -> Iterator[str]:
 
 
 def _decider(summary: Summary, attribute: Summary, measure: Summary) -> Summary | None:
-    """Return the pair that decides a test, where the value is of another pair."""
+    """Return the pair that decides a test, if the value belongs to another pair."""
     if (pair := _other_pair(attribute, measure)) is None:
         return None
     shown = measure["decided"] or {"value": pair["gap"], "lower": None, "upper": None}
@@ -182,11 +184,11 @@ def _decider(summary: Summary, attribute: Summary, measure: Summary) -> Summary 
 def verdict(summary: Summary) -> Summary:
     """Draw the conclusions of a summary.
 
-    "leads" holds for each model a sentence for each question ("answers"), all of them
-    ("text"), what was found beside them ("further"), and what changed from the first
-    model on ("changes"). "glance" holds the metrics that answer by attribute and model,
-    "points" a sentence on each of them, "limits" each metric that has a limit of its
-    own, and whether it is kept.
+    "leads" has an entry for each model: a sentence on each question ("answers"), all
+    these sentences ("text"), further findings ("further"), and changes from the first
+    model ("changes"). "glance" has the metrics that answer, by attribute and model.
+    "points" has a sentence on each of these metrics. "limits" has each metric with a
+    limit of its own, and says whether the limit is kept.
     """
     settings, limits = summary["settings"], [*_judge_limits(summary)]
     glance, points = [], []
@@ -213,10 +215,10 @@ def verdict(summary: Summary) -> Summary:
 
 
 def states(result: Summary, settings: Summary) -> list[tuple[Summary | None, str]]:
-    """Return the metric that answers each question, and how certain its difference is.
+    """Return the metric that answers each question, and what its test shows.
 
-    Up to three tests are made of each model and attribute, so their p-values are
-    adjusted (Holm): the probability of any false finding is at most `LEVEL`.
+    Each model and attribute has up to three tests. Their p-values are adjusted by
+    Holm's method, so that any finding is false with a probability of at most `LEVEL`.
     """
     by_key = {measure["key"]: measure for measure in result["measures"]}
     values = {key: measure["value"] for key, measure in by_key.items()}
@@ -252,7 +254,7 @@ def _is_at_most(pvalue: float, level: float) -> bool:
 
 
 def _state(measure: Summary | None, level: float, result: Summary) -> str:
-    """Compare a p-value with the largest that is significant."""
+    """Name what the test of a metric shows; `level` is the largest small p-value."""
     if measure is None:
         return "not asked"
     if measure["value"] is None:
@@ -265,7 +267,7 @@ def _state(measure: Summary | None, level: float, result: Summary) -> str:
 
 
 def _signs(measure: Summary, result: Summary) -> list[str]:
-    """Describe weak evidence for a difference that is not significant."""
+    """Describe weak evidence of a difference that is not significant."""
     signs, lower = [], (measure["decided"] or measure)["lower"]
     if measure["pvalue"] <= LEVEL:
         signs.append(say("sign of the p-value", pvalue=f"{measure['pvalue']:.2g}"))
@@ -307,7 +309,10 @@ def _lead(summary: Summary, model: int, limits: Sequence[Summary]) -> Summary:
 
 
 def _answers(summary: Summary, model: int) -> Iterator[Summary]:
-    """Answer each question in a sentence, or one for each state of attributes."""
+    """Answer each question in a sentence.
+
+    If attributes have different answers, there is a sentence for each answer.
+    """
     settings = summary["settings"]
     found = {
         attribute["name"]: states(attribute["results"][model], settings)
@@ -334,7 +339,7 @@ def _answers(summary: Summary, model: int) -> Iterator[Summary]:
 
 
 def _differ_alone(measure: Summary | None) -> bool:
-    """Return whether only people of a missing group differ significantly."""
+    """Return whether all significant differences concern a missing group."""
     pairs = _significant(measure) if measure else []
     return bool(pairs) and all(any(map(is_missing, one["pair"])) for one in pairs)
 
@@ -346,7 +351,7 @@ def _significant(measure: Summary) -> list[Summary]:
 
 
 def _name_missing(summary: Summary, name: str) -> str:
-    """Name what is missing: one attribute, or any of several that have such people."""
+    """Return the name of what is missing, of one attribute or of several."""
     found = [
         attribute["name"]
         for attribute in summary["attributes"]
@@ -462,7 +467,7 @@ def _change(
     level: float,
     unit: str = "",
 ) -> str:
-    """Say that a value fell, rose, or that it may have done neither."""
+    """Say that a value fell, that it rose, or that the rows show neither."""
     value, lower, upper = (beside[key] for key in ("value", "lower", "upper"))
     ends = {"before": write(after - value), "after": write(after) + unit}
     change = write(abs(value)) + unit
@@ -477,7 +482,7 @@ def _change(
 
 
 def _calibration(summary: Summary, model: int) -> Iterator[str]:
-    """Say by which attributes groups with the same scores have other outcomes."""
+    """Name the attributes whose groups differ in outcomes at the same scores."""
     names = [
         attribute["name"]
         for attribute in summary["attributes"]
@@ -495,7 +500,7 @@ _BESIDE_LIMIT = "within a limit", "above a limit", "limit open"
 
 
 def _describe_limit(summary: Summary, model: int) -> Iterator[str]:
-    """Say which differences are certified to be within the limit, above, or neither."""
+    """Say which differences are certified to keep the limit, exceed it, or neither."""
     settings = summary["settings"]
     limit, questions = settings["limit"], questions_of(settings)
     if not isinstance(limit, float):
@@ -518,7 +523,7 @@ def _describe_limit(summary: Summary, model: int) -> Iterator[str]:
 
 
 def _judge_limit(measure: Summary, limit: float) -> str:
-    """Return whether a metric is certified within a limit, above, or neither."""
+    """Say if a metric is certified to be within a limit, above it, or neither."""
     if measure["certified"] is not None and measure["certified"] <= limit:
         return "within a limit"
     above = measure["lower"] is not None and measure["lower"] > limit
@@ -526,9 +531,10 @@ def _judge_limit(measure: Summary, limit: float) -> str:
 
 
 def _judge_limits(summary: Summary) -> Iterator[Summary]:
-    """Compare each metric that has a limit of its own with it, by attribute and model.
+    """Compare each metric that has a limit of its own with this limit.
 
-    A metric that is undefined or not computed does not keep its limit.
+    There is an entry for each attribute and model. Undefined metrics, and metrics that
+    were not computed, do not keep their limit.
     """
     settings = summary["settings"]
     limits, level = settings["limit"], 100 * settings["confidence_level"]
@@ -551,7 +557,7 @@ def _judge_limits(summary: Summary) -> Iterator[Summary]:
 def _ratio_beside(
     ratio: Summary | None, level: float, named: Summary
 ) -> tuple[bool, str]:
-    """Say whether the smallest impact ratio is at least a limit."""
+    """Say whether the smallest impact ratio reaches a limit."""
     if ratio is None:
         return False, say("no ratio", **named)
     low, high = ratio["low"], ratio["high"]
@@ -611,7 +617,7 @@ def _why_not(
 
 
 def _doubt(lower: float | None, upper: float | None, limit: float) -> str:
-    """Say that an interval has values on both sides of a limit."""
+    """Say that an interval contains values on both sides of a limit."""
     if lower is None or upper is None or not lower < limit < upper:
         return ""
     return f" {say('limit inside')}"
@@ -622,8 +628,8 @@ def _point(
 ) -> Summary:
     """State the finding of the metric that answers a question.
 
-    It is about the pair of groups that decides the test. People whose group is missing
-    make no headline.
+    The finding is on the pair of groups that decides the test, but not on people whose
+    group is missing.
     """
     labels = [group["label"] for group in attribute["groups"]]
     shown = measure | (measure["decided"] or {})
@@ -646,7 +652,7 @@ def _point(
 
 
 def _name_error_rates(result: Summary) -> Iterator[str]:
-    """Name the groups whose error rate differs from all others', where it is tested."""
+    """Name the groups whose error rates differ from all others' in tests."""
     groups = [g for g in result["groups"] if g.get("accuracy_differs") is not None]
     found = [group for group in groups if group["accuracy_differs"]]
     found.sort(key=lambda group: group["accuracy"])
@@ -666,7 +672,7 @@ def _name_error_rates(result: Summary) -> Iterator[str]:
 def _name_furthest(
     summary: Summary, labels: list[str], measure: Summary, state: str
 ) -> Iterator[str]:
-    """Name the groups that are furthest apart, where others decide the test."""
+    """Name the groups with the largest gap, if another pair decides the test."""
     place, pair = measure["attained"], measure["furthest"]
     value, unit = measure["value"], MEASURES[measure["key"]].text_of
     if pair is None or any(map(is_missing, pair["pair"])):
@@ -702,7 +708,7 @@ def is_missing(label: str | None) -> bool:
 def _tell_known(
     summary: Summary, attribute: Summary, measure: Summary, state: str
 ) -> Iterator[str]:
-    """Say which known groups differ, where people of a missing group differ most."""
+    """Say which known groups differ, where a missing group differs most."""
     found = [p for p in _significant(measure) if not any(map(is_missing, p["pair"]))]
     if measure["known"] is not None:
         shown = measure | measure["known"]
@@ -721,8 +727,9 @@ def _tell_finding(
 ) -> str:
     """Describe a metric with its interval.
 
-    A value of 0, which a test has rejected, is no part of an interval that reaches it:
-    of 0 the whole error is on one side, of larger values half on each.
+    If a test has rejected the value 0, an interval that reaches 0 does not contain it:
+    the error of the interval at 0 is all on one side, at larger values half on each
+    side.
     """
     finding = describe(summary, attribute, measure)
     if measure["lower"] is None:
@@ -736,7 +743,7 @@ def _tell_finding(
 
 
 def _other_pair(attribute: Summary, measure: Summary) -> Summary | None:
-    """Return the pair that decides a test, if the value is of another pair."""
+    """Return the pair that decides a test, if the value belongs to another pair."""
     if not measure["pairs"]:
         return None
     first, value = measure["pairs"][0], measure["value"]
@@ -782,7 +789,7 @@ def _count_pairs(
 
 
 def _pairs_differ(measure: Summary) -> str:
-    """Say between which groups the difference is significant, each pair once.
+    """Name the groups between which differences are significant, each pair once.
 
     Where it is not, after adjustment for the questions, the p-value alone is small.
     """
@@ -807,7 +814,7 @@ def _name_pairs(pairs: Sequence[Summary], at_most: int = _MOST_PAIRS) -> str:
 
 
 def _count_tests(summary: Summary) -> Summary:
-    """Count the p-values of a report, and those that are small."""
+    """Return the number of p-values in a report, and of those that are small."""
     results = [result for named in summary["attributes"] for result in named["results"]]
     measures = [measure for result in results for measure in result["measures"]]
     pvalues = [m["pvalue"] for m in measures if m["pvalue"] is not None]
@@ -833,7 +840,7 @@ def _questions_tested(summary: Summary, results: Sequence[Summary]) -> str:
 
 
 def cautions(summary: Summary) -> Iterator[str]:
-    """List the limits of the numbers of a report."""
+    """List what limits the numbers of a report."""
     settings = summary["settings"]
     compares_numbers = settings["scale"] == "real"
     yield from _describe_left_out(summary)
@@ -876,13 +883,13 @@ _COUNTED = {
 
 
 def tell_independence(settings: Summary) -> str:
-    """Say what is taken to be independent: rows, or people with their rows."""
+    """Say what is assumed independent: rows, or people with all their rows."""
     of_people = settings["n_people"] is not None
     return say("independent people" if of_people else "independent rows")
 
 
 def methods(summary: Summary) -> Iterator[str]:
-    """Say in short how intervals and tests are made."""
+    """Say in short how intervals and tests are computed."""
     settings = summary["settings"]
     yield tell_independence(settings)
     yield say("intervals", level=100 * settings["confidence_level"])
@@ -935,12 +942,12 @@ def advice(summary: Summary) -> Iterator[tuple[str, str]]:
 
 
 def _may_be_pooled(settings: Summary) -> bool:
-    """Return whether there are rates to pool, which nobody asked for."""
+    """Return whether rates could be pooled, but pooling was not asked for."""
     return settings["decides"] and settings["intersection"] is None
 
 
 def _describe_left_out(summary: Summary) -> Iterator[str]:
-    """Say which rows are left out of all numbers, or of one attribute's."""
+    """Say which rows are left out of all numbers, or of those of one attribute."""
     left_out, n_rows = summary["settings"]["left_out"], summary["n_rows"]
     if left_out is not None:
         n, columns = left_out["n_rows"], map(quote, left_out["columns"])
@@ -994,7 +1001,7 @@ def _round_up(value: float) -> str:
 
 
 def _describe_few_rows(attribute: Summary, compares_numbers: bool) -> Iterator[str]:
-    """Say which groups are left out, and how uncertain the rates of small ones are."""
+    """Say which groups are left out, and how uncertain rates of small groups are."""
     name, groups, aside = (attribute[key] for key in ("name", "groups", "aside"))
     if len(groups) < 2:
         yield say(
@@ -1028,7 +1035,7 @@ def _describe_few_rows(attribute: Summary, compares_numbers: bool) -> Iterator[s
 def _describe_undefined(
     summary: Summary, attribute: Summary, result: Summary
 ) -> Iterator[str]:
-    """Say which metrics are undefined or limited."""
+    """Say which metrics are undefined, and which have limits."""
     if len(attribute["groups"]) < 2:
         return
     model = f", {result['model']}" if len(summary["models"]) > 1 else ""
@@ -1043,7 +1050,7 @@ def _describe_undefined(
 
 
 def describe(summary: Summary, attribute: Summary, measure: Summary) -> str:
-    """Describe a metric without regard to chance, in a sentence without full stop."""
+    """Describe the value of a metric in a sentence without full stop, chance aside."""
     key, place, settings = measure["key"], measure["attained"], summary["settings"]
     labels = [group["label"] for group in attribute["groups"]]
     if measure["value"] is None:
@@ -1074,19 +1081,19 @@ def describe(summary: Summary, attribute: Summary, measure: Summary) -> str:
 
 
 def _average_words(summary: Summary, measure: Summary, values: Summary) -> Summary:
-    """Say on which side of the average a group is."""
+    """Say whether a group is above or below the average."""
     ours, theirs = measure["attained"]["figures"]
     return {"side": "above" if ours > theirs else "below"}
 
 
 def _tail_words(summary: Summary, measure: Summary, values: Summary) -> Summary:
-    """Count the groups that are furthest from the average."""
+    """Say how many groups, furthest from the average, are in the tail."""
     n_tail, n_groups = measure["attained"]["n_tail"], measure["n_groups"]
     return {"share": percent(1 - ALPHA), "n_tail": n_tail, "n_groups": n_groups}
 
 
 def _share_words(summary: Summary, measure: Summary, values: Summary) -> Summary:
-    """Turn shares of scores up to a score into shares above it."""
+    """Turn shares of scores up to a score into shares above the score."""
     attained = measure["attained"]
     ours, theirs = attained["figures"]
     shares = (values["second"], 1 - theirs), (values["first"], 1 - ours)
@@ -1110,7 +1117,7 @@ def _overlap_words(summary: Summary, measure: Summary, values: Summary) -> Summa
 
 
 def _excess_words(summary: Summary, measure: Summary, values: Summary) -> Summary:
-    """Say of how many more or fewer outcomes than scores predict groups have."""
+    """Say how many more or fewer outcomes groups have than scores predict."""
     ours, theirs = (
         f"{points(abs(excess))} {'more' if excess >= 0 else 'fewer'}"
         for excess in measure["attained"]["figures"]
@@ -1119,7 +1126,7 @@ def _excess_words(summary: Summary, measure: Summary, values: Summary) -> Summar
 
 
 def _error_words(summary: Summary, measure: Summary, values: Summary) -> Summary:
-    """Count the people of a true label, and name the label and the prediction."""
+    """Count the people with a true label in two groups, and name the prediction."""
     classes, attained = summary["classes"], measure["attained"]
     true, predicted = attained["classes"]
     people, others = (
@@ -1158,7 +1165,7 @@ def _reason(attribute: Summary, measure: Summary) -> str:
 
 
 def name_cell_with_size(cell: Summary) -> str:
-    """Name a group with a true label, and its number of rows of it."""
+    """Name a group with a true label, and its number of rows of this label."""
     return (
         f"{quote(cell['group'])} with the true label "
         f"{quote(cell['true_label'])} ({whole(cell['n'])})"
@@ -1186,9 +1193,10 @@ def note(measure: Summary) -> Iterator[str]:
 def add_chance(
     summary: Summary, attribute: Summary, measure: Summary, is_found: bool
 ) -> Iterator[str]:
-    """Add to a finding whether it may be chance, and which pairs of groups differ.
+    """Say whether a finding may be chance, and which pairs of groups differ.
 
-    Where the verdict on the question is that groups differ, no other metric doubts it.
+    If the verdict on a question is that groups differ, no other metric of the question
+    doubts this.
     """
     yield f"{measure['finding']}."
     pvalue = measure["pvalue"]
@@ -1242,7 +1250,7 @@ def describe_ratios(
 def _highest_and_smallest(
     what: str, compared: list[dict[str, Any]], level: float
 ) -> str:
-    """Say which group has the highest rate, and which the smallest ratio to it."""
+    """Name the group with the highest rate, and the group with the smallest ratio."""
     low = min(compared, key=lambda row: row["impact_ratio"])
     high = next(row for row in compared if row["status"] == "highest")
     if low["impact_ratio"] == 1:
@@ -1262,7 +1270,7 @@ def _highest_and_smallest(
 
 
 def describe_strata(table: Summary, title: str) -> Iterator[str]:
-    """Describe a table of strata, and what it leaves out."""
+    """Describe a table of strata, and say what the table leaves out."""
     if any(row["value"] is not None for row in table["rows"]):
         n, rows = whole(table["n_strata"]), counted(table["n_rows"], "row")
         yield say("strata", names=table["names"], n=n, rows=rows)
@@ -1280,7 +1288,7 @@ def describe_strata(table: Summary, title: str) -> Iterator[str]:
 
 
 def reason_left_out(stratum: Summary, least: int) -> str:
-    """Say why a stratum is left out, in whole or in part."""
+    """Say why a stratum is left out, altogether or in part."""
     if stratum["n_rows"] is not None:
         return say("few rows", rows=counted(stratum["n_rows"], "row"))
     if stratum["compared"] is not None:

@@ -473,10 +473,10 @@ def rows_to_certify(
 
     Notes
     -----
-    The estimate of each pair of groups stays within a quantile of the supremum of the
-    noise above its true value, for all pairs at once, with probability `power`; the
-    upper bound of `certify` lies above the estimate by a normal quantile. The number is
-    conservative: in simulation the power was .97 to .99 for a power of .9.
+    With probability `power`, the estimates of all pairs of groups at once exceed their
+    true values by at most a quantile of the supremum of the noise. The upper bound of
+    `certify` lies above the estimate by a normal quantile. The number is conservative:
+    in simulation the power was .97 to .99 where .9 was asked for.
 
     Examples
     --------

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from skfair._rows import Rows
 from skfair._utils._arrays import Floats, Integers
 from skfair._utils._columns import open_frame, read_floats
+from skfair._utils._text import counted
 from skfair._utils._validation import check_integer, check_numbers, check_scores
 from skfair.groups import (
     Groups,
@@ -184,7 +185,8 @@ def read_key(values: NDArray[Any], name: str) -> NDArray[Any]:
     codes, labels = encode_column(values, "drop", None, name)
     n_missing = int(np.count_nonzero(codes < 0))
     if n_missing:
-        raise ValueError(f"{name} has {n_missing} missing labels, expected none.")
+        n_labels = counted(n_missing, "missing label")
+        raise ValueError(f"{name} has {n_labels}, expected none.")
     return label_array_of(labels)[codes]
 
 
@@ -300,8 +302,9 @@ def encode_attributes(
     for name, column in zip(names, columns, strict=True):
         codes, labels = encode_column(column, "drop", name, argument)
         if (codes < 0).any():
+            n_missing = int(n_rows[codes < 0].sum())
             raise ValueError(
-                f"{argument} has {int(n_rows[codes < 0].sum())} missing values "
+                f"{argument} has {counted(n_missing, 'missing value')} "
                 f"in column {name!r}, expected none. Filter these rows out, or give "
                 "them a value of their own."
             )

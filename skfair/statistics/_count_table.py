@@ -305,7 +305,7 @@ class CountTable:
         ------
         ValueError
             If scores are not in bins, if there are to be more bins, or a number that
-            is no power of two.
+            is not a power of two.
         """
         if not self.n_bins:
             raise ValueError("coarsen needs a table of scores in bins: pass n_bins.")
@@ -506,7 +506,7 @@ def sum_tables(tables: Iterable[CountTable]) -> CountTable:
     ValueError
         If there are no tables, or if they have other columns or other kinds of labels.
     TypeError
-        If they are no tables.
+        If they are not tables.
 
     See Also
     --------

@@ -27,7 +27,7 @@ METRICS = [
 ]
 
 
-#: Public functions whose second argument are decisions or labels, and which are no
+#: Public functions whose second argument are decisions or labels, and which are not
 #: metrics with a scorer.
 OF_LABELS = {
     "cvar_fairness_report",

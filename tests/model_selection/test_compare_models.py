@@ -206,7 +206,7 @@ def test_bad_scores():
         compare(y, {**scores, "new": [np.nan] * 50}, groups)
     with pytest.raises(TypeError, match="must be a mapping of labels"):
         compare(y, scores["new"], groups)
-    with pytest.raises(ValueError, match="1 missing labels"):
+    with pytest.raises(ValueError, match="1 missing label"):
         compare([None, *y[1:]], scores, groups)
     with pytest.raises(ValueError, match=r"y_true must have shape \(n_samples,\)"):
         compare(np.column_stack([y, y]), scores, groups)

@@ -277,6 +277,24 @@ def test_the_papers_page_names_public_objects():
     assert named <= public
 
 
+def test_names_that_contributors_read_exist():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    mutants = (ROOT / ".ci" / "mutants.toml").read_text(encoding="utf-8")
+    quoted = set(re.findall(r"`([\w./]+)`", text)) - {"skfair/metrics/_name.py"}
+    quoted |= set(re.findall(r"[\w./]+\.py\b", mutants))
+    places = ["*.py", "docs/*.py", "skfair/**/*.py", "tests/**/*.py"]
+    modules = [module for place in places for module in ROOT.glob(place)]
+    files = [*modules, *ROOT.glob("*.*"), *ROOT.glob(".github/**/*.yml")]
+    files_by_name = {file.name for file in files}
+    code = "".join(module.read_text(encoding="utf-8") for module in modules)
+    names = set(re.findall(r"\w+", code))
+    for name in quoted:
+        if "/" in name:
+            assert (ROOT / name).exists(), name
+        else:
+            assert name in (files_by_name if "." in name else names), name
+
+
 @pytest.mark.promise("The reference lists every public name once, with a line")
 def test_the_reference_lists_every_public_name_with_a_line(monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "docs")

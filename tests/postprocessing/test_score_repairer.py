@@ -178,7 +178,7 @@ def test_unknown_groups():
     scores = np.repeat([0.1, 0.5, 0.8, 0.9], 100)
     groups = np.repeat(["F", "M"], 200)
     repairer = ScoreRepairer().fit(scores, sensitive_features=groups)
-    with pytest.raises(ValueError, match=r"groups \['X'\] in 1 rows \(1\), .*'F'"):
+    with pytest.raises(ValueError, match=r"groups \['X'\] in 1 row \(1\), .*'F'"):
         repairer.transform([0.3, 0.4], sensitive_features=["F", "X"])
     repairer = ScoreRepairer(unknown_groups="pooled")
     repairer.fit(scores, sensitive_features=groups)
@@ -194,7 +194,7 @@ def test_rows_left_out():
         repairer = ScoreRepairer(unknown_groups=unknown)
         assert repairer.fit_transform(scores, sensitive_features=labels)[2] == 0.3
     repairer.fit(scores, sensitive_features=["F", "M", "M", "M"])
-    with pytest.raises(ValueError, match=r"groups \['\(missing\)'\] in 1 rows \(2\)"):
+    with pytest.raises(ValueError, match=r"groups \['\(missing\)'\] in 1 row \(2\)"):
         repairer.transform(scores, sensitive_features=labels)
 
 

@@ -139,7 +139,7 @@ def adult_like(make_report):
 
 
 def compas_like(make_report):
-    """Risk of 400 defendants on a scale that is no probability, within strata."""
+    """Risk of 400 defendants on a scale that is not a probability, within strata."""
     race = {"African-American": 0.5, "Caucasian": 0.35, "Hispanic": 0.15}
     y_true, score, people = simulated(400, [("race", race)], seed=1)
     metrics = ["demographic_parity_difference", "mcdp", "abcc", "max_gap"]

@@ -174,11 +174,11 @@ default=None
     conditioned on. With `alpha` = (1 - `confidence_level`) / 2:
 
     - One pair of groups has the true disparity, which exceeds the sample's value
-      for this pair by more than its quantile with probability `alpha`. No correction
-      for the number of pairs is needed.
+      for this pair by more than its quantile with probability at most `alpha`. No
+      correction for the number of pairs is needed.
     - The value of a pair exceeds its true disparity by at most the norm of the noise,
-      which is below its quantile for all pairs at once with probability 1 - `alpha`,
-      by Bonferroni's inequality.
+      which is below its quantile for all pairs at once with probability at least
+      1 - `alpha`, by Bonferroni's inequality.
 
     With ``method="anytime"`` a supermartingale bounds the difference of the means of
     two groups. It takes rows in the order in which they would leave again, so that a

@@ -539,7 +539,7 @@ def _measure_any(
     too_few = _append_sum(rows.counts) < rows.min_group_size
     values[too_few | np.isinf(values)] = np.nan
     lower, upper = np.full((2, len(values)), np.nan)
-    bound = None
+    bound, is_small = None, np.zeros(len(values) - 1, dtype=bool)
     if resamples is not None and confidence_level is not None:
         defined = ~np.isnan(values)
         is_small = defined[:-1] & (rows.people.counts < FEW_ROWS)
@@ -548,7 +548,7 @@ def _measure_any(
         if not is_small.any():
             bound = partial(bound_by_resamples, values, resamples, confidence_level)
     result = _collect(metric.name, rows, rows.counts, (values, lower, upper), bound)
-    if resamples is not None and is_small.any():
+    if is_small.any():
         _warn_of_small_groups(metric.name, rows, is_small)
     return result
 

@@ -474,7 +474,7 @@ def _places(gaps: PairGaps) -> Floats:
 class PermutationOrder(NamedTuple):
     """Compares the observed groups with permutations by the largest standardised gap.
 
-    Each gap is centred and divided by its mean and standard deviation over the
+    Each gap is centred by its mean, and divided by its standard deviation, over the
     observed groups and all permutations. Where the largest gaps are equal, the sum of
     all gaps decides.
     """

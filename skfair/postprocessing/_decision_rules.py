@@ -426,8 +426,13 @@ class DecisionRules:
     def __call__(
         self, predicted: Floats, codes: NDArray[np.integer], chosen: int
     ) -> Floats:
-        """Return the score of each class by a rule; the largest score decides."""
+        """Return the score of each class by a rule; the largest score decides.
+
+        Rule 0 is the plain one.
+        """
         scores = self._scores(self._solved, predicted, codes)
+        if chosen == 0:
+            return scores.plain
         return scores.adjust(self._solved.multipliers[chosen - 1])
 
     def _values_and_membership(

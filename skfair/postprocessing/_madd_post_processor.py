@@ -188,8 +188,7 @@ class MADDPostProcessor(
     With `max_mcdp`, or where many rows share scores and `ties` is ``"mid"``, the share
     of MCDP(0) that is left takes the place of ``1 - level``. A group counts in the
     fairness loss if its CDF is further from the CDF of all other rows than noise
-    reaches in 95 % of samples, by the bound of Dvoretzky, Kiefer, Wolfowitz and
-    Massart.
+    reaches in 95 % of large samples, by the bound of a Brownian bridge.
 
     New rows show a larger gap than the rows from which the repair is learnt. Random
     halves of each group tell how much larger, since a half varies about all rows as all

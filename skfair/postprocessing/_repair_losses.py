@@ -333,8 +333,8 @@ def _shares(strata: list[StratumLosses]) -> Floats:
 def _differ_beyond_noise(rows: Rows, groups: GroupCDFs) -> Bools:
     """Return which groups have scores that differ from all others' by more than noise.
 
-    The bound of Dvoretzky, Kiefer, Wolfowitz and Massart holds for all groups at once,
-    with a probability of 95 %.
+    The bound of a Brownian bridge holds for all groups at once, in 95 % of large
+    samples.
     """
     # With two groups both tests are the same.
     n_groups = len(groups.cdfs)

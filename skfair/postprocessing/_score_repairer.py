@@ -128,8 +128,9 @@ class ScoreRepairer(
     repair_level_ : float or None
         Level of repair; None if `max_mcdp` is given.
     certified_mcdp_ : float or None
-        What the true gap is at most, with the probability `confidence_level`: more than
-        `max_mcdp` where the rows are too few. None without `confidence_level`.
+        Upper bound of the true gap with the probability `confidence_level`, in large
+        samples: more than `max_mcdp` where the rows are too few. None without
+        `confidence_level`.
     groups_ : tuple of length n_groups
         Labels of the groups.
     strata_ : tuple of length n_strata
@@ -172,10 +173,10 @@ class ScoreRepairer(
     one value, their weighted mean: with ``max_mcdp=0`` the barycentre of the groups'
     distributions [2]_.
 
-    Confidence: at the level `confidence_level`, the difference of the CDFs of two
-    groups of n and m rows is within :math:`q \sqrt{1 / n + 1 / m}` of the true
-    difference. Here :math:`q = \sqrt{\log(2 / \alpha) / 2}` is the bound of Dvoretzky,
-    Kiefer, Wolfowitz and Massart, and alpha is ``1 - confidence_level``, shared by all
+    Confidence: at the level `confidence_level`, and in large samples, the difference of
+    the CDFs of two groups of n and m rows is within :math:`q \sqrt{1 / n + 1 / m}` of
+    the true difference. Here :math:`q = \sqrt{\log(2 / \alpha) / 2}` bounds the largest
+    value of a Brownian bridge, and alpha is ``1 - confidence_level``, shared by all
     pairs of groups. Increasing maps of the groups do not change this. The gap aimed at
     is smaller than `max_mcdp` by this noise of the two smallest groups, and by a row of
     each; CDFs are not smoothed.

@@ -404,7 +404,7 @@ def warn_of_missing_words(
         label
         for codes, labels in encoded
         for i, label in enumerate(labels)
-        if isinstance(label, str)
+        if isinstance(label, str) and label != "none"  # as an answer: no religion
         if label.casefold() in MISSING_WORDS and (codes == i).any()
     ]
     if not words:

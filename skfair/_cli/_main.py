@@ -384,4 +384,9 @@ def _says_nothing(report: FairnessReport) -> bool:
     """Return whether the report has no results: equal rows, or no defined metric."""
     if all(model["alike"] for model in report.summary["models"]):
         return True
-    return bool(report.to_frame()["value"].isna().all())
+    return all(
+        measure["value"] is None
+        for attribute in report.summary["attributes"]
+        for result in attribute["results"]
+        for measure in result["measures"]
+    )

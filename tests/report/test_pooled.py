@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skfair._cli._main import main
+from skfair.__main__ import main
 from skfair.metrics import group_metrics
 from skfair.report import FairnessReport
 

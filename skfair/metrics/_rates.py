@@ -145,6 +145,13 @@ class DifferenceOfMeans(DifferenceOfNumbers):
         observed, part = super().observe(part), self.select(part)
         if self.compares_numbers or part.y_pred.dtype.kind == "b":
             return observed  # squares of outcomes are the outcomes
+        outside = part.y_pred[(part.y_pred < 0) | (part.y_pred > 1)]
+        if len(outside):
+            raise ValueError(
+                f"check of {self.name} must return numbers in [0, 1], for which its "
+                f"bounds hold, got {outside[0]:g}. Divide them by their maximum, or "
+                "set compares_numbers = True and maximum = math.inf."
+            )
         squares = replace(part, y_pred=part.y_pred**2).grouped().means
         return observed._replace(squares=squares)
 

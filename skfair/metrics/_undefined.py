@@ -15,8 +15,8 @@ from skfair._utils._text import counted, listed
 #: What to do about groups that are too small.
 ADVICE = (
     " skfair.groups.encode_groups(..., rare='merge', min_group_size=...) makes one "
-    "group of such groups, and rare='drop' leaves them out, as a merged group that is "
-    "still too small."
+    "group of such groups. rare='drop' leaves them out; take it, too, where the merged "
+    "group is still too small."
 )
 
 

@@ -1,6 +1,7 @@
 """Functions of the user's own: what they are given, and when they have no value."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -12,12 +13,14 @@ from sklearn.linear_model import LogisticRegression
 from skfair.groups import encode_groups
 from skfair.metrics import (
     bootstrap_interval,
+    confidence_interval,
     make_fairness_scorer,
     mcdp,
     permutation_test,
     values_by_class,
     values_by_stratum,
 )
+from skfair.metrics._rates import DifferenceOfMeans
 from skfair.model_selection import cross_val_fairness
 
 RESAMPLING = [permutation_test, bootstrap_interval]
@@ -185,3 +188,24 @@ def test_an_absent_group_has_no_value(people):
         with pytest.warns(UndefinedMetricWarning, match="'X' has 0 rows"):
             found = bootstrap_interval(metric, None, scores, sensitive_features=groups)
         assert math.isnan(found.value)
+
+
+def test_bounds_of_means_refuse_numbers_outside_of_their_range():
+    """Such as a loss without a maximum: its interval would be too narrow, silently."""
+
+    class LogLoss(DifferenceOfMeans):
+        def check(self, rows):
+            losses = -np.log(np.where(rows.y_true == 1, rows.y_pred, 1 - rows.y_pred))
+            return replace(rows, y_true=None, y_pred=losses)
+
+    class AnyLoss(LogLoss):
+        compares_numbers, maximum = True, math.inf
+
+    rng = np.random.default_rng(0)
+    y_true, groups = rng.integers(0, 2, (2, 200))
+    y_score, rows = rng.random(200), {"sensitive_features": groups}
+    assert LogLoss()(y_true, y_score, **rows) > 0
+    with pytest.raises(ValueError, match=r"LogLoss must return numbers in \[0, 1\]"):
+        confidence_interval(LogLoss(), y_true, y_score, **rows)
+    found = confidence_interval(AnyLoss(), y_true, y_score, **rows)
+    assert found.lower <= found.value <= found.upper

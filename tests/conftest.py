@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import types
+from importlib.machinery import BuiltinImporter, FrozenImporter, PathFinder
 from pathlib import Path
 from unittest import mock
 
@@ -14,7 +15,6 @@ from unittest import mock
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 import pytest
-from xdist import is_xdist_controller
 
 # Libraries are imported by functions alone: the process that hands out the tests waits
 # for this file, and runs none.
@@ -22,28 +22,34 @@ from xdist import is_xdist_controller
 
 def draw_same_examples(config):
     """Draw the same random examples in every run, however slow the machine."""
-    from hypothesis import settings
+    import numpy  # noqa: F401 -- whose generator Hypothesis registers
+
+    # As any other library: pytest would rewrite the asserts of its plugin for a second.
+    with mock.patch("sys.meta_path", [BuiltinImporter, FrozenImporter, PathFinder]):
+        from hypothesis import given, settings, strategies
 
     # Where slow tests run too, more examples are drawn.
     n = 10 if config.option.markexpr == "not slow" else 20
     settings.register_profile("skfair", deadline=None, derandomize=True, max_examples=n)
     settings.load_profile("skfair")
+    # Its first test looks for generators among all objects, which here are few.
+    given(strategies.none())(lambda drawn: None)()
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection(session):
     """Collect without searches for garbage.
 
-    They would take almost half of the time, and what is collected lasts to the end.
-    Later searches are fewer than by default. gc.freeze would spare them, too, but hides
-    from Hypothesis who refers to a generator of random numbers.
+    They would take almost half of the time. What is collected lasts to the end: later
+    searches pass over it, and are fewer than by default.
     """
-    if not is_xdist_controller(session):
-        draw_same_examples(session.config)
+    # Also where no test runs: the summary of Hypothesis needs it there.
+    draw_same_examples(session.config)
     gc.disable()
     try:
         return (yield)
     finally:
+        gc.freeze()
         gc.set_threshold(10_000)
         gc.enable()
 
@@ -52,6 +58,16 @@ def pytest_collection(session):
 def pytest_collect_file():
     """Look for examples in docstrings of the library alone: tests have none."""
     return [each for each in (yield) if type(each).__name__ != "DoctestModule"]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pycollect_makeitem(collector, obj):
+    """Pass over slow tests where they do not run, unless one is asked for by name."""
+    config = collector.config
+    passes = config.option.markexpr == "not slow" and "::" not in "".join(config.args)
+    marks = getattr(obj, "pytestmark", ()) if passes else ()
+    # Of a class or function: the marks of a module are those of its variable.
+    return [] if any(getattr(each, "name", "") == "slow" for each in marks) else None
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -39,6 +39,7 @@ def imported(tree: ast.Module) -> dict[str, object]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_what_a_benchmark_imports_and_passes_exists(file):
     tree = ast.parse(file.read_text(encoding="utf-8"))

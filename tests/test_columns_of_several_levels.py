@@ -33,7 +33,12 @@ def people():
 @pytest.mark.filterwarnings("ignore::skfair.exceptions.MitigationWarning")
 @pytest.mark.parametrize(
     ("selector", "drop_sensitive"),
-    [(SEX, False), ([SEX], True), ([SEX, OLD], True), (2, False)],
+    [
+        ([SEX, OLD], True),
+        pytest.param(2, False, marks=pytest.mark.slow),
+        pytest.param(SEX, False, marks=pytest.mark.slow),
+        pytest.param([SEX], True, marks=pytest.mark.slow),
+    ],
 )
 def test_a_mitigator_reads_them(selector, drop_sensitive, people):
     X, y = people

@@ -80,7 +80,9 @@ def test_rows_of_each_decision(audit):
     assert [group["n"] for group in groups] == [120, 80, 50]
 
 
-@pytest.mark.parametrize("rare", ["drop", "merge"])
+@pytest.mark.parametrize(
+    "rare", ["drop", pytest.param("merge", marks=pytest.mark.slow)]
+)
 def test_small_groups_and_rows_left_out_are_counted_in_people(audit, rare):
     Path("wide.csv").write_text(WIDE + "E,4,1\n,7,3\n")
     options = f"--rare {rare} --missing-groups drop --permutations 0 --out out.json"
@@ -92,6 +94,7 @@ def test_small_groups_and_rows_left_out_are_counted_in_people(audit, rare):
     assert numbers["attributes"][0]["n_missing"] == (7 if rare == "merge" else 19)
 
 
+@pytest.mark.slow
 def test_missing_labels_are_counted_in_people(audit):
     Path("long.csv").write_text(LONG + "A,,9\n")
     command = "long.csv --y-pred selected --count people --sensitive group"
@@ -112,9 +115,16 @@ STRANGERS = {
     ),
     "a row for each decision": (LONG, "--y-pred selected"),
 }
+QUICK = "selected as decisions", "selected without a count", "a row for each decision"
 
 
-@pytest.mark.parametrize(("table", "typed"), STRANGERS.values(), ids=STRANGERS)
+@pytest.mark.parametrize(
+    ("table", "typed"),
+    [
+        pytest.param(*case, id=name, marks=[pytest.mark.slow] * (name not in QUICK))
+        for name, case in STRANGERS.items()
+    ],
+)
 def test_the_second_command_gives_the_page(audit, table, typed):
     Path("t.csv").write_text(table)
     rest = "--sensitive group --permutations 0 --out out.json"
@@ -154,7 +164,9 @@ def test_counts_that_are_refused(audit, row, message):
     assert message in said
 
 
-@pytest.mark.parametrize("large", [2**25, 0], ids=["pandas", "duckdb"])
+@pytest.mark.parametrize(
+    "large", [2**25, pytest.param(0, marks=pytest.mark.slow)], ids=["pandas", "duckdb"]
+)
 def test_weights_that_may_be_counts(audit, monkeypatch, large):
     if not large:
         pytest.importorskip("duckdb")

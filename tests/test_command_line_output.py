@@ -236,8 +236,8 @@ def test_the_name_of_the_output_says_its_format(tmp_path, monkeypatch):
     Path("table.csv").write_text(TABLE)
     audit = ["audit", "table.csv", "--y-pred", "y", "--sensitive", "sex"]
     audit += ["--permutations", "0", "--out"]
-    for out, start in {"page.json": "{", "page.md": "# ", "x.HTML": "<!DOC"}.items():
+    for out, start in {"page.json": "{", "page.MD": "# "}.items():
         assert main([*audit, out]) == 0
         assert Path(out).read_text(encoding="utf-8").startswith(start)
-    assert main([*audit, "page.md", "--format", "json"]) == 0
-    assert Path("page.md").read_text(encoding="utf-8").startswith("{")
+    assert main([*audit, "page.MD", "--format", "json"]) == 0
+    assert Path("page.MD").read_text(encoding="utf-8").startswith("{")

@@ -159,7 +159,10 @@ def counted(audit, table, options="--sensitive sex"):
 
 
 #: Files of each kind of fault, which are tested in every run.
-QUICK = ("empty", "never closed", "text, late", "repeated name", "score nan")
+QUICK = (
+    *("empty", "long row", "repeated name", "score nan"),
+    *("no row groups", "lists", "missing scores", "cut off"),
+)
 
 
 @pytest.mark.parametrize(
@@ -184,6 +187,7 @@ def test_text_that_is_counted(audit, content):
     assert numbers["n_rows"] == len(lines.dropna(how="all"))
 
 
+@pytest.mark.slow
 def test_labels_and_groups_are_the_same_text_in_every_format(audit):
     """Yes and no, dates, and numbers stored as text or beside missing values."""
     frame = pd.DataFrame(
@@ -204,14 +208,25 @@ def test_labels_and_groups_are_the_same_text_in_every_format(audit):
     assert made[0]["attributes"] == made[1]["attributes"] == made[2]["attributes"]
     labels = [group["label"] for group in made[0]["attributes"][0]["groups"]]
     assert labels == ["1", "2"]
-    frame["sex"] = frame["sex"].fillna(1)
+
+
+@pytest.mark.slow
+def test_labels_and_groups_are_the_same_text_in_both_readers(audit):
+    frame = pd.DataFrame(
+        {
+            "y": ["Yes", "No"] * 12,
+            "p": [0.1, 0.4, 0.7] * 8,
+            "sex": [1, 2, 1, 1] * 6,
+            "born": ["2024-01-01", "2025-01-01"] * 12,
+        }
+    )
     frame.to_csv("t.csv", index=False)
     frame.to_parquet("t.parquet")
-    options = "--pos-label Yes --sensitive sex,born"
     for name in "t.csv", "t.parquet":
-        counted(audit, name, options)
+        counted(audit, name, "--pos-label Yes --sensitive sex,born")
 
 
+@pytest.mark.slow
 def test_equal_columns_of_one_name_are_one(audit):
     line, *lines = T.splitlines()
     twice = "\n".join([f"{line},p", *(f"{x},{x.split(',')[1]}" for x in lines)])
@@ -224,6 +239,7 @@ def test_a_name_with_a_comma(audit):
     assert numbers["attributes"][0]["name"] == "sex, at birth"
 
 
+@pytest.mark.slow
 def test_sheets(audit):
     with pd.ExcelWriter("t.xlsx") as writer:
         pd.DataFrame({"About": ["this"]}).to_excel(writer, sheet_name="Read me")
@@ -293,7 +309,13 @@ PARQUET = {
 }
 
 
-@pytest.mark.parametrize(("content", "message"), PARQUET.values(), ids=PARQUET)
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        pytest.param(*case, id=name, marks=[pytest.mark.slow] * (name not in QUICK))
+        for name, case in PARQUET.items()
+    ],
+)
 def test_parquet_that_is_refused(audit, content, message):
     refused(audit, write(content, "t.parquet"), message)
 

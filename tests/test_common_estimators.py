@@ -90,38 +90,34 @@ CLASSIFIERS = {name: e for name, e in ESTIMATORS.items() if is_classifier(e)}
 pytestmark = pytest.mark.filterwarnings("ignore::skfair.exceptions.MitigationWarning")
 
 
-#: One that wraps a classifier, one that is trained itself, and one of scores.
+#: One that wraps a classifier, one that is trained itself, and one of scores: what the
+#: classes that others inherit from do is the same for all of a kind.
 OF_EACH_KIND = {"MADDPostProcessor", "DiffMCDPClassifier", "ScoreRepairer"}
-#: They fit models many times.
-LONG = {"MCDPReweighter", "UnawarePostProcessor", "DecisionPostProcessor"}
 
 
-def quick_first(names, quick=None):
-    """Names; those outside `quick`, or else variants and long ones, are slow tests."""
-    quick = quick or {name for name in names if "," not in name} - LONG
+def quick_first(names, quick):
+    """Names, of which those outside `quick` are slow tests."""
     return [
         pytest.param(name, marks=[] if name in quick else pytest.mark.slow)
         for name in names
     ]
 
 
-def each(names, quick=None):
+def each(names, quick=OF_EACH_KIND):
     return pytest.mark.parametrize("model", quick_first(names, quick), indirect=True)
 
 
-CLASSES = [name for name in ESTIMATORS if "," not in name]
 STRATIFIED = [
     name
     for name, e in ESTIMATORS.items()
     if "control_features" in signature(e.fit).parameters
 ]
-every_estimator, every_classifier = each(ESTIMATORS), each(CLASSIFIERS)
+every_estimator = each(ESTIMATORS)
+# What classifiers take is read by the same function for all of them.
+every_classifier = each(CLASSIFIERS, {"MADDPostProcessor"})
 every_stratified = each(STRATIFIED)
-one_of_each_class = each(CLASSES, OF_EACH_KIND)
-# What the classes that mitigators inherit from do, the same for all of a kind.
-each_kind = each(ESTIMATORS, OF_EACH_KIND)
-each_kind_of_classifier = each(CLASSIFIERS, OF_EACH_KIND)
-each_kind_of_stratified = each(STRATIFIED, OF_EACH_KIND)
+WITHOUT_VARIANTS = [name for name in ESTIMATORS if "," not in name]
+one_of_each_class = each(WITHOUT_VARIANTS)
 
 
 @pytest.fixture
@@ -386,7 +382,7 @@ def test_unfitted(model, people):
             model.predict(X)
 
 
-@each_kind_of_classifier
+@every_classifier
 @pytest.mark.parametrize(
     "container",
     [np.asarray, csr_matrix, pl.from_pandas, lambda X: X.to_numpy().tolist()],
@@ -398,7 +394,7 @@ def test_containers_of_features(model, container, people, expected):
     assert_allclose(scores, expected, atol=1e-4)
 
 
-@each(CLASSES, {"ScoreRepairer"})  # all read groups by the same function
+@each(WITHOUT_VARIANTS, {"ScoreRepairer"})  # all read groups by the same function
 @pytest.mark.parametrize(
     "container",
     [
@@ -425,7 +421,7 @@ def test_unit_weights_are_no_weights(model, people, expected):
     assert_allclose(scores, expected, atol=1e-6)
 
 
-@each_kind
+@every_estimator
 @pytest.mark.parametrize(
     ("change", "match"),
     [
@@ -458,7 +454,7 @@ def test_groups_beside_the_rows_win_over_a_column(model, people):
 
 
 @pytest.mark.slow
-@each_kind_of_classifier
+@every_classifier
 def test_column_of_text_that_is_a_feature(model, people):
     X, y, sex = people
     X = X.assign(sex=sex.to_numpy())
@@ -476,7 +472,7 @@ def test_column_of_text_that_is_a_feature(model, people):
 
 
 @pytest.mark.slow
-@each_kind_of_classifier
+@every_classifier
 def test_groups_by_column_keyword_and_callable_agree(model, people, expected):
     X, y, _ = people
     for selector in ("is_man", 0, ["is_man"], lambda X: X["is_man"] == 1):
@@ -541,7 +537,7 @@ def test_a_dropped_column_is_not_asked_for_in_prediction(model, container, peopl
         scores_of(model, container(rest[["skill"]]), groups)
 
 
-@each_kind_of_classifier
+@every_classifier
 def test_of_several_dropped_columns_some_may_be_absent(model, people):
     X, y, _ = people
     X = X.assign(team=np.arange(len(y)) % 2)
@@ -614,7 +610,7 @@ def test_a_column_of_many_values_is_refused_by_its_position(model, people):
             model.fit(many, target(model, y), sensitive_features=sex)
 
 
-@each_kind
+@every_estimator
 def test_several_columns_are_their_intersection(model, people):
     X, y, sex = people
     frame = pd.DataFrame({"sex": sex.to_numpy(), "tall": X["skill"].to_numpy() > 0})
@@ -641,7 +637,7 @@ def test_without_groups_it_warns_and_is_the_plain_model(model, people):
         assert_allclose(model.predict_proba(X), plain.predict_proba(X))
 
 
-@each_kind
+@every_estimator
 @pytest.mark.parametrize("n_rows", [5, 301])
 def test_wrong_lengths(model, n_rows, people):
     X, y, sex = people
@@ -660,7 +656,7 @@ def test_an_empty_list_has_no_columns(model):
         model.fit([], [0, 1], sensitive_features=["F", "M"])
 
 
-@each_kind
+@every_estimator
 def test_missing_groups(model, people):
     X, y, sex = people
     known = sex.mask(np.arange(len(sex)) % 10 == 0, None)
@@ -719,7 +715,7 @@ def test_one_stratum_is_no_stratum(model, people, expected):
 
 
 @pytest.mark.slow
-@each_kind_of_stratified
+@every_stratified
 def test_strata_by_keyword_column_and_callable_agree(model, people):
     X, y, sex = people
     X = X.assign(office=np.arange(len(y)) % 2)
@@ -737,7 +733,7 @@ def test_strata_by_keyword_column_and_callable_agree(model, people):
         missing.fit(X, y, sensitive_features=sex)
 
 
-@each_kind_of_stratified
+@every_stratified
 def test_bad_strata(model, people):
     _, y, sex = people
     n_rows = len(y)
@@ -757,7 +753,7 @@ def test_bad_strata(model, people):
         fitted_scores(clone(model), people, strata)
 
 
-@each_kind_of_stratified
+@every_stratified
 def test_groups_that_no_stratum_has_are_named(model, people):
     X, y, sex = people
     groups = np.where(np.arange(len(y)) % 5 == 0, "X", sex)
@@ -801,7 +797,7 @@ MITIGATORS = [name for name, e in ESTIMATORS.items() if not name.startswith("Sco
 
 
 @pytest.mark.skipif(find_spec("sklearn.callback") is None, reason="scikit-learn < 1.9")
-@each(MITIGATORS, {"DiffMCDPClassifier", "RepairedRegressor"})
+@each(MITIGATORS, {"DiffMCDPClassifier"})
 @pytest.mark.promise("Callbacks of scikit-learn are told of each fit, also in a search")
 def test_callbacks_are_told_of_each_task(model, people):
     X, y, _ = people
@@ -820,7 +816,9 @@ def test_callbacks_are_told_of_each_task(model, people):
 
 
 @pytest.mark.parametrize(
-    "model", ["MCDPReweighter", "DiffMCDPClassifier"], indirect=True
+    "model",
+    [pytest.param("MCDPReweighter", marks=pytest.mark.slow), "DiffMCDPClassifier"],
+    indirect=True,
 )
 def test_verbose_prints_what_is_done(model, people, capsys):
     fitted_scores(model.set_params(verbose=1), people)
@@ -846,7 +844,7 @@ def routed(name, people, in_strata):
     return given | strata
 
 
-@each_kind
+@every_estimator
 @in_strata
 def test_last_step_of_a_pipeline_with_routing(model, in_strata, people, request):
     X, y, _ = people
@@ -861,7 +859,7 @@ def test_last_step_of_a_pipeline_with_routing(model, in_strata, people, request)
     assert_array_equal(scores, expected)
 
 
-@each_kind_of_classifier
+@every_classifier
 @in_strata
 def test_cross_validation_with_routing(model, in_strata, people, request):
     X, y, _ = people
@@ -877,7 +875,7 @@ def test_cross_validation_with_routing(model, in_strata, people, request):
 
 
 @pytest.mark.slow
-@each_kind_of_classifier
+@every_classifier
 def test_cross_validation_without_routing(model, people):
     X, y, _ = people
     model.set_params(sensitive_features="is_man")

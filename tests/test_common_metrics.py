@@ -297,11 +297,18 @@ OF_EACH_KIND = {
 }
 
 
+#: Metrics that share the arithmetic of another one.
+SIBLINGS = {
+    *("mcdp_curve", "madd_curve", "madd_optimal_bandwidth"),
+    *("false_positive_rate_difference", "mean_absolute_error_difference"),
+}
+
+
 def for_metrics(keep=lambda metric: True, quick=None):
     """Run a test with those metrics that promise what it tests.
 
-    It is slow with metrics whose names are not among `quick`, and with variants of a
-    metric, whose names have two words.
+    It is slow with metrics whose names are not among `quick`, and else with siblings of
+    a metric and with its variants, whose names have two words.
     """
 
     def decorate(test):
@@ -314,7 +321,7 @@ def for_metrics(keep=lambda metric: True, quick=None):
         return pytest.mark.parametrize("metric", parameters)(test)
 
     def marks(key, metric, name):
-        is_quick = key in quick if quick else " " not in key
+        is_quick = key in quick if quick else " " not in key and key not in SIBLINGS
         found = [] if is_quick else [pytest.mark.slow]
         if name in metric.broken:
             found.append(pytest.mark.xfail(reason=metric.broken[name], strict=True))
@@ -436,7 +443,7 @@ def assert_same(metric, value, expected):
 
 
 @every_metric
-@pytest.mark.parametrize("n_groups", [2, 5])
+@pytest.mark.parametrize("n_groups", [pytest.param(2, marks=pytest.mark.slow), 5])
 @pytest.mark.promise("The names of groups do not matter")
 def test_names_of_groups_do_not_matter(metric, n_groups):
     y_true, values, groups = draw_rows(metric, n_groups)
@@ -454,7 +461,7 @@ def test_names_of_groups_do_not_matter(metric, n_groups):
 
 
 @every_metric
-@pytest.mark.parametrize("n_groups", [2, 5])
+@pytest.mark.parametrize("n_groups", [2, pytest.param(5, marks=pytest.mark.slow)])
 @pytest.mark.promise("The order of rows does not matter")
 def test_order_of_rows_does_not_matter(metric, n_groups):
     y_true, values, groups = draw_rows(metric, n_groups)
@@ -465,7 +472,7 @@ def test_order_of_rows_does_not_matter(metric, n_groups):
 
 
 @every_metric
-@pytest.mark.parametrize("n_groups", [2, 5])
+@pytest.mark.parametrize("n_groups", [2, pytest.param(5, marks=pytest.mark.slow)])
 @pytest.mark.promise("A row that stands for several people counts as so many rows")
 def test_counts_count_rows(metric, n_groups):
     y_true, values, groups = draw_rows(metric, n_groups)
@@ -499,7 +506,7 @@ def test_scale_of_weights_does_not_matter(metric, factor):
 
 
 @every_metric
-@pytest.mark.parametrize("scale", [1, 0.7])
+@pytest.mark.parametrize("scale", [pytest.param(1, marks=pytest.mark.slow), 0.7])
 @pytest.mark.promise("Rows of weight 0 do not count")
 def test_rows_of_weight_zero_do_not_count(metric, scale):
     rows = draw_rows(metric, 3)
@@ -833,7 +840,7 @@ def assert_undefined(metric, groups, match):
 
 
 @every_metric
-@pytest.mark.parametrize("label", ["F", 3])
+@pytest.mark.parametrize("label", ["F", pytest.param(3, marks=pytest.mark.slow)])
 @pytest.mark.promise("Undefined is nan with a warning that names the groups")
 def test_one_group(metric, label):
     match = rf"at least two groups, got (only )?\[{label!r}\]"
@@ -925,7 +932,9 @@ def draw_strata(metric, n_groups=2, n_strata=3):
 
 
 @every_metric_within_strata
-@pytest.mark.parametrize("multistratum", ["max", "weighted"])
+@pytest.mark.parametrize(
+    "multistratum", ["max", pytest.param("weighted", marks=pytest.mark.slow)]
+)
 def test_one_stratum_is_the_metric_itself(metric, multistratum):
     rows = draw_rows(metric, 3)
     options = {"control_features": ["all"] * len(rows[0]), "multistratum": multistratum}
@@ -935,7 +944,9 @@ def test_one_stratum_is_the_metric_itself(metric, multistratum):
 
 
 @every_number_within_strata
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    "weighted", [pytest.param(False, marks=pytest.mark.slow), True]
+)
 @pytest.mark.promise("Within strata the value is the largest, or the mean, of theirs")
 def test_strata_are_evaluated_one_by_one(metric, weighted):
     *rows, strata = draw_strata(metric, 3)
@@ -1053,7 +1064,9 @@ def test_strata_of_a_table_are_those_of_the_rows(metric):
         *(pytest.param(*n, marks=pytest.mark.slow) for n in ((8, 600), (20, 300))),
     ],
 )
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    "weighted", [pytest.param(False, marks=pytest.mark.slow), True]
+)
 @pytest.mark.promise("With several groups the value is the largest over pairs")
 def test_pairwise_is_the_largest_value_over_pairs(metric, n_groups, n_rows, weighted):
     rows = draw_rows(metric, n_groups, n_rows, seed=n_groups)
@@ -1073,8 +1086,10 @@ def test_pairwise_is_the_largest_value_over_pairs(metric, n_groups, n_rows, weig
     ("n_groups", "n_rows"),
     [
         (3, 200),
-        (20, 300),
-        *(pytest.param(*n, marks=pytest.mark.slow) for n in ((2, 90), (200, 900))),
+        *(
+            pytest.param(*n, marks=pytest.mark.slow)
+            for n in ((2, 90), (20, 300), (200, 900))
+        ),
     ],
 )
 def test_pooled_compares_each_group_with_everyone(metric, n_groups, n_rows):

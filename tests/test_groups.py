@@ -743,7 +743,9 @@ ALIKE = [
 
 @pytest.mark.filterwarnings("ignore:.*looks like a missing value")
 @pytest.mark.parametrize(("first", "second"), ALIKE)
-@pytest.mark.parametrize("container", [list, pd.Series, pd.Categorical])
+@pytest.mark.parametrize(
+    "container", [list, pytest.param(pd.Series, marks=pytest.mark.slow), pd.Categorical]
+)
 @pytest.mark.promise("Labels of groups that look alike but differ are named")
 def test_labels_that_look_alike(first, second, container):
     labels = container([first, second, "x", first])
@@ -764,7 +766,10 @@ def test_labels_that_look_alike(first, second, container):
 WORDS = ["", "nan", "NaN", "NaT", "<NA>", "NA", "N/A", "NULL", "None", "\\N", *"?.-"]
 
 
-@pytest.mark.parametrize("container", [np.array, pd.Series, pd.Categorical])
+@pytest.mark.parametrize(
+    "container",
+    [np.array, pytest.param(pd.Series, marks=pytest.mark.slow), pd.Categorical],
+)
 @pytest.mark.parametrize("label", WORDS)
 def test_words_for_missing_values(container, label):
     labels = container(["F", "M", label])
@@ -836,6 +841,7 @@ def test_each_call_warns_once_of_words(call):
             assert caught[0].filename == __file__
 
 
+@pytest.mark.slow
 def test_scorers_and_splitters_do_not_repeat_the_warning_of_words():
     X = pd.DataFrame({"score": SCORES_OF_THESE, "sex": LABELS_WITH_A_WORD})
     y = np.arange(60) % 2

@@ -124,7 +124,7 @@ DRAWS = {
 }
 
 
-LONG = {"group_metrics", "explained_gap"}
+LONG = {"group_metrics", "explained_gap", "cross_val_fairness"}
 #: Other draws lead to the same result here.
 SETTLED = {"attribute_specific_sampling", "min_dcp_bounds", "required_sample_size"}
 

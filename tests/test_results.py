@@ -56,7 +56,15 @@ def cells_of(result):
     return [cell for cell in cells if cell]
 
 
-@pytest.mark.parametrize("make", [explained, worst, by_group, compared])
+@pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(explained, marks=pytest.mark.slow),
+        worst,
+        by_group,
+        pytest.param(compared, marks=pytest.mark.slow),
+    ],
+)
 def test_a_result_is_printed_with_its_whole_table(make):
     """Neither wrapped nor cut at the width of a terminal."""
     result = make()

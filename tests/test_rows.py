@@ -224,6 +224,7 @@ def assert_multinomial(counts, n_draws, seed):
         assert times / n_draws == pytest.approx(share, abs=5 * noise + 2 / n_draws)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("counts", [[2, 1], [0, 3, 2, 0]])
 def test_draws_are_multinomial(counts):
     assert_multinomial(counts, 2000, seed=0)

@@ -37,24 +37,11 @@ ESTIMATORS = [
     UnawareRegressor(Ridge(), group_estimator=LogisticRegression(), strength=0.5, cv=2),
     ScoreRepairer(max_mcdp=0.1),
 ]
-#: One that is trained itself, one that wraps a classifier or regressor, one of scores.
-QUICK = {DiffMCDPClassifier, MADDPostProcessor, RepairedRegressor, ScoreRepairer}
 
 
-@pytest.mark.parametrize(
-    "model",
-    [
-        pytest.param(
-            model,
-            id=type(model).__name__,
-            marks=[pytest.mark.slow] * (type(model) not in QUICK),
-        )
-        for model in ESTIMATORS
-    ],
-)
-@pytest.mark.parametrize(
-    "in_strata", [False, pytest.param(True, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow  # skops takes a second to be imported
+@pytest.mark.parametrize("model", ESTIMATORS, ids=lambda model: type(model).__name__)
+@pytest.mark.parametrize("in_strata", [False, True])
 @pytest.mark.filterwarnings("ignore::skfair.exceptions.MitigationWarning")
 @pytest.mark.promise("Fitted estimators are saved and loaded by skops")
 def test_dumped_and_loaded(model, in_strata, make_people):

@@ -53,12 +53,12 @@ CALLS = {
 }
 
 
+QUICK = ("interval",)
+
+
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param("roc_auc", marks=pytest.mark.slow),
-        *(n for n in CALLS if n != "roc_auc"),
-    ],
+    [pytest.param(n, marks=[pytest.mark.slow] * (n not in QUICK)) for n in CALLS],
 )
 @pytest.mark.promise("calls in threads leave the filters of warnings as they are")
 def test_threads_leave_warnings_alone(name):

@@ -10,7 +10,6 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
-import skops.io
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import InconsistentVersionWarning
@@ -85,20 +84,30 @@ def test_copies_are_of_this_version(kind, copied):
     assert {*vars(copied(one))} == {*vars(one)}
 
 
-def test_files_say_so_too(tmp_path, monkeypatch):
-    model = made("mitigator")
-    expected = model.predict_proba(X, sensitive_features=SEX)
-    joblib.dump(model, tmp_path / "model.joblib")
-    skops.io.dump(model, tmp_path / "model.skops")
-    types = skops.io.get_untrusted_types(file=tmp_path / "model.skops")
+def check_loaded(load):
+    """Check that a model is loaded with a warning, and predicts as before."""
+    with pytest.warns(OfSkfair):
+        loaded = load()
+    expected = made("mitigator").predict_proba(X, sensitive_features=SEX)
+    assert_array_equal(loaded.predict_proba(X, sensitive_features=SEX), expected)
+    return loaded
+
+
+@pytest.mark.slow  # skops takes a second to be imported
+def test_files_of_skops_say_so_too(tmp_path, monkeypatch):
+    io = pytest.importorskip("skops.io", reason="the extra skops")
+    file = tmp_path / "model.skops"
+    io.dump(made("mitigator"), file)
+    types = io.get_untrusted_types(file=file)
     monkeypatch.setattr(skfair, "__version__", "9.8.7")
-    with pytest.warns(OfSkfair):
-        loaded = joblib.load(tmp_path / "model.joblib")
-    with pytest.warns(OfSkfair):
-        secure = skops.io.load(tmp_path / "model.skops", trusted=types)
-    for one in (loaded, secure):
-        found = one.predict_proba(X, sensitive_features=SEX)
-        assert_array_equal(found, expected)
+    check_loaded(lambda: io.load(file, trusted=types))
+
+
+def test_files_of_joblib_say_so_too(tmp_path, monkeypatch):
+    model, file = made("mitigator"), tmp_path / "model.joblib"
+    joblib.dump(model, file)
+    monkeypatch.setattr(skfair, "__version__", "9.8.7")
+    loaded = check_loaded(lambda: joblib.load(file))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert clone(loaded).get_params().keys() == model.get_params().keys()

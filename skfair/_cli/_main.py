@@ -374,4 +374,9 @@ def _says_nothing(report: FairnessReport) -> bool:
     """Return whether the report is empty: rows all alike, or no metric defined."""
     if all(model["alike"] for model in report.summary["models"]):
         return True
-    return bool(report.to_frame()["value"].isna().all())
+    return all(
+        measure["value"] is None
+        for attribute in report.summary["attributes"]
+        for result in attribute["results"]
+        for measure in result["measures"]
+    )

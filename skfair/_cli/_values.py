@@ -144,10 +144,11 @@ def _ask_for_counts(rows: Any, faults: Faults) -> None:
     if faults.args.count is not None or not rows.others:
         return
     for name in rows.others:
-        numbers = _whole(rows.frame[name])
+        if _whole(rows.frame[name]) is None:
+            continue
         others = rows.frame.drop(columns=name)
         n_cells = int(others.nunique().prod())
-        if numbers is None or others.duplicated().any() or 2 * len(others) < n_cells:
+        if others.duplicated().any() or 2 * len(others) < n_cells:
             continue
         faults.add(
             f"column {name!r} has whole numbers beside a row for each combination of "

@@ -201,7 +201,7 @@ class DiffMCDPClassifier(
     >>> y = X.sum(axis=1) + rng.normal(size=1000) > 1
     >>> def gap(strength):
     ...     model = DiffMCDPClassifier(
-    ...         strength=strength, max_iter=60, random_state=0
+    ...         strength=strength, max_iter=30, random_state=0
     ...     ).fit(X, y, sensitive_features=sex)
     ...     return mcdp(y, model.predict_proba(X)[:, 1], sensitive_features=sex)
     >>> gap(0) > 0.35, gap(0.5) < 0.15

@@ -215,10 +215,10 @@ class MCDPReweighter(
     >>> from skfair.inprocessing import MCDPReweighter
     >>> from skfair.metrics import mcdp
     >>> rng = np.random.default_rng(0)
-    >>> sex = rng.integers(0, 2, 3000)
-    >>> X = rng.normal(size=(3000, 2))
+    >>> sex = rng.integers(0, 2, 1000)
+    >>> X = rng.normal(size=(1000, 2))
     >>> X[:, 1] += 1.5 * sex  # a proxy of sex
-    >>> y = X.sum(axis=1) + rng.normal(size=3000) > 1
+    >>> y = X.sum(axis=1) + rng.normal(size=1000) > 1
     >>> model = MCDPReweighter(LogisticRegression(), strength=2.0)
     >>> model = model.fit(X, y, sensitive_features=sex)
     >>> def gap(model):

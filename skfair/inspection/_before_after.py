@@ -50,11 +50,11 @@ class BeforeAfterDisplay(Display):
     >>> from skfair.inspection import BeforeAfterDisplay
     >>> from skfair.postprocessing import MADDPostProcessor
     >>> X, y = make_biased_classification(
-    ...     score_shifts={"group": {"b": 1.0}}, random_state=0
+    ...     400, score_shifts={"group": {"b": 1.0}}, random_state=0
     ... )
     >>> plain = LogisticRegression().fit(X.drop(columns="group"), y)
     >>> mitigated = MADDPostProcessor(
-    ...     LogisticRegression(), sensitive_features="group", drop_sensitive=True
+    ...     LogisticRegression(), sensitive_features="group", drop_sensitive=True, cv=2
     ... )
     >>> display = BeforeAfterDisplay.from_predictions(
     ...     y,

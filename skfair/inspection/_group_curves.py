@@ -120,7 +120,7 @@ class GroupCurveDisplay(PredictionsDisplay):
     >>> y_true, y_score, group = make_biased_scores(1000, random_state=0)
     >>> display = GroupCurveDisplay.from_predictions(
     ...     y_true, y_score, sensitive_features=group, kind="roc",
-    ...     n_resamples=49, random_state=0,
+    ...     n_resamples=9, random_state=0,
     ... )
     >>> display.areas["value"].round(2).tolist()
     [0.71, 0.57]

@@ -122,7 +122,10 @@ def max_gap_test(
     >>> from skfair.metrics import max_gap_test
     >>> y_pred = [1] * 9 + [0] + [0] * 9 + [1]
     >>> group = ["a"] * 10 + ["b"] * 10
-    >>> max_gap_test(None, y_pred, sensitive_features=group, random_state=0).pvalue
+    >>> result = max_gap_test(
+    ...     None, y_pred, sensitive_features=group, n_permutations=199, random_state=0
+    ... )
+    >>> result.pvalue
     0.00...
     """
     metric = MaxGap(quality=quality, group_weights=group_weights, pos_label=pos_label)
@@ -654,10 +657,10 @@ def cvar_fairness_test(
     >>> y_pred = generator.random(400) < np.where(group < 4, 0.95, 0.4)
     >>> result = cvar_fairness_test(
     ...     None, y_pred, sensitive_features=group, alpha=0.9, epsilon=0.3,
-    ...     random_state=0,
+    ...     n_permutations=199, random_state=0,
     ... )
     >>> result.reject, result.pvalue
-    (True, 0.004)
+    (True, 0.005)
     """
     alpha = check_real("alpha", alpha, 0, 1, closed="left")
     epsilon = check_real("epsilon", epsilon, 0, 1, closed="right")

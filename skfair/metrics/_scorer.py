@@ -330,15 +330,16 @@ def make_group_scorer(scoring: Any) -> GroupScorer:
     >>> sex = X.pop("sex")
     >>> with sklearn.config_context(enable_metadata_routing=True):
     ...     scores = cross_val_score(
-    ...         MADDPostProcessor(LogisticRegression()),
+    ...         MADDPostProcessor(LogisticRegression(), cv=2),
     ...         X,
     ...         y,
+    ...         cv=3,
     ...         scoring=make_group_scorer("average_precision"),
     ...         params={"sensitive_features": sex},
     ...         error_score="raise",
     ...     )
     >>> scores.shape
-    (5,)
+    (3,)
     """
     if isinstance(scoring, str) and scoring not in get_scorer_names():
         raise ValueError(

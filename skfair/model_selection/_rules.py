@@ -513,6 +513,7 @@ class FairestWithin(Rule):
     ...     {"C": [0.0001, 0.01, 1]},
     ...     scoring=rule.scoring(sensitive_features="sex"),
     ...     refit=rule,
+    ...     cv=3,
     ... ).fit(X, y)
     >>> search.best_params_
     {'C': 0.0001}

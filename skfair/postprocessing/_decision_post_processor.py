@@ -226,9 +226,9 @@ default="demographic_parity"
     >>> from sklearn.linear_model import LogisticRegression
     >>> from skfair.postprocessing import DecisionPostProcessor
     >>> rng = np.random.default_rng(0)
-    >>> sex = rng.integers(0, 2, 3000)
-    >>> X = rng.normal(size=(3000, 2)) + [[0, 1]] * sex[:, None]
-    >>> y = np.digitize(X.sum(axis=1) + rng.normal(size=3000), [0, 1.5])
+    >>> sex = rng.integers(0, 2, 1500)
+    >>> X = rng.normal(size=(1500, 2)) + [[0, 1]] * sex[:, None]
+    >>> y = np.digitize(X.sum(axis=1) + rng.normal(size=1500), [0, 1.5])
     >>> model = DecisionPostProcessor(LogisticRegression(), max_difference=0.05)
     >>> model = model.fit(X, y, sensitive_features=sex)
     >>> found = model.comparison_

@@ -247,7 +247,7 @@ class MADDPostProcessor(
     >>> from skfair.metrics import mcdp
     >>> from skfair.postprocessing import MADDPostProcessor
     >>> X, y = make_biased_classification(
-    ...     4000, score_shifts={"group": {"b": 1.0}}, random_state=0
+    ...     2000, score_shifts={"group": {"b": 1.0}}, random_state=0
     ... )
     >>> model = MADDPostProcessor(
     ...     LogisticRegression(), sensitive_features="group", drop_sensitive=True

@@ -747,7 +747,7 @@ CountTable
         --------
         >>> from skfair.datasets import make_biased_scores
         >>> from skfair.postprocessing import ScoreRepairer
-        >>> _, y_score, group = make_biased_scores(4000, random_state=0)
+        >>> _, y_score, group = make_biased_scores(2000, random_state=0)
         >>> repairer = ScoreRepairer(max_mcdp=0.1).fit(
         ...     y_score, sensitive_features=group
         ... )
@@ -755,7 +755,7 @@ CountTable
         ...     print(round(repairer.expected_mcdp(n_samples), 2))
         0.17
         0.13
-        0.12
+        0.13
         """
         check_is_fitted(self)
         self._check_single()

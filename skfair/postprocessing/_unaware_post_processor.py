@@ -214,7 +214,7 @@ class UnawarePostProcessor(
     >>> X = rng.normal(size=(1000, 2))
     >>> X[:, 1] += 1.5 * sex  # a proxy of sex, which is not a feature itself
     >>> y = X.sum(axis=1) + rng.normal(size=1000) > 1
-    >>> model = UnawarePostProcessor(LogisticRegression(), strength=2.0)
+    >>> model = UnawarePostProcessor(LogisticRegression(), strength=2.0, cv=2)
     >>> model = model.fit(X, y, sensitive_features=sex)
     >>> def gap(model):
     ...     return mcdp(y, model.predict_proba(X)[:, 1], sensitive_features=sex)

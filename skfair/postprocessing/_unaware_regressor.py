@@ -162,7 +162,7 @@ class UnawareRegressor(
     >>> X = rng.normal(size=(1000, 2))
     >>> X[:, 1] += 1.5 * sex  # a proxy of sex, which is not a feature itself
     >>> y = X.sum(axis=1) + rng.normal(size=1000)
-    >>> model = UnawareRegressor(LinearRegression(), strength=2.0)
+    >>> model = UnawareRegressor(LinearRegression(), strength=2.0, cv=2)
     >>> model = model.fit(X, y, sensitive_features=sex)
     >>> def gap(model):
     ...     return mcdp(None, model.predict(X), sensitive_features=sex, scale="rank")

@@ -99,7 +99,7 @@ class FairnessReport:
     >>> y_true, y_score, group = make_biased_scores(400, random_state=0)
     >>> report = FairnessReport.from_predictions(
     ...     y_true, y_score, sensitive_features={"sex": group},
-    ...     n_resamples=50, n_permutations=99, random_state=0,
+    ...     n_resamples=20, n_permutations=99, random_state=0,
     ... )
     >>> report.to_frame().loc[3, ["metric", "value", "pvalue"]]
     metric       mcdp
@@ -460,7 +460,7 @@ or Groups, default=None
         >>> table = pl.LazyFrame({"y": y, "p": p, "sex": sex})
         >>> report = FairnessReport.from_frame(
         ...     table, y_true="y", y_score="p", sensitive_features="sex",
-        ...     n_resamples=50, n_permutations=99, random_state=0,
+        ...     n_resamples=20, n_permutations=99, random_state=0,
         ... )
         >>> report.to_frame().loc[3, ["metric", "value", "pvalue"]]
         metric       mcdp

@@ -7,10 +7,12 @@ import platform
 import sys
 from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import scipy
+import sklearn
 from numpy.typing import NDArray
 
 import skfair
@@ -567,10 +569,12 @@ def _settings(audits: Sequence[Audit]) -> Summary:
 
 def _versions() -> dict[str, str]:
     """Return versions of skfair, its dependencies, Python and the system."""
-    packages = "scikit-learn", "NumPy", "SciPy", "pandas"
     return {
         "skfair": skfair.__version__,
-        **{name: version(name) for name in packages},
+        "scikit-learn": sklearn.__version__,
+        "NumPy": np.__version__,
+        "SciPy": scipy.__version__,
+        "pandas": pd.__version__,
         "Python": platform.python_version(),
         "system": f"{sys.platform} {platform.machine()}",
     }

@@ -5,6 +5,7 @@ from skfair.datasets import fetch_adult
 from skfair.groups import encode_groups
 
 
+@pytest.mark.slow
 def test_adult_same_from_file_and_openml(local_data, monkeypatch, openml):
     local = fetch_adult()
     monkeypatch.delenv("SKFAIR_DATA")
@@ -16,6 +17,7 @@ def test_adult_same_from_file_and_openml(local_data, monkeypatch, openml):
     ]
 
 
+@pytest.mark.slow
 def test_adult_split_is_not_a_feature(local_data, monkeypatch, openml):
     dataset = fetch_adult()
     assert "split" not in dataset.data

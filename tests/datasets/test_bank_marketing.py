@@ -1,3 +1,5 @@
+import pytest
+
 from skfair.datasets import fetch_bank_marketing
 
 # As the files' own descriptions list them, the target last.
@@ -16,6 +18,7 @@ OLDER_COLUMNS = [
 # fmt: on
 
 
+@pytest.mark.slow
 def test_bank_editions_are_told_apart(local_data, monkeypatch, openml):
     local = fetch_bank_marketing()
     assert local.feature_names == ADDITIONAL_COLUMNS[:-1]

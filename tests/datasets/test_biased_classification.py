@@ -32,6 +32,7 @@ def test_group_sizes_and_base_rates():
     np.testing.assert_allclose(rates, [0.2, 0.65, 0.5], atol=0.025)
 
 
+@pytest.mark.slow
 def test_attributes_are_independent_and_rates_combine_on_log_odds():
     rates = {"sex": {"F": 0.2, "M": 0.4}, "race": {"p": 0.3, "q": 0.6}}
     X, y = make_biased_classification(
@@ -71,6 +72,7 @@ def test_attribute_without_rates_leaves_those_of_another_alone():
     np.testing.assert_allclose(rates.unstack(), [[0.2, 0.7]] * 2, atol=0.02)
 
 
+@pytest.mark.slow
 def test_shift_moves_scores_but_not_labels():
     shifted, y = make_biased_classification(
         20_000, group_sizes=SEX, score_shifts={"sex": {"F": -0.5}}, random_state=0

@@ -32,6 +32,7 @@ def test_bunch_follows_scikit_learn(fetch, local_data):
         assert word in dataset.DESCR
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fetch", FETCHERS)
 def test_arrays(fetch, local_data):
     frames, arrays = fetch(), fetch(as_frame=False)
@@ -66,8 +67,14 @@ def test_missing_file_is_named_with_what_there_is(fetch, monkeypatch, tmp_path, 
     assert openml == [], "the network must not be a silent second choice"
 
 
-@pytest.mark.parametrize("elsewhere", [True, False])
-@pytest.mark.parametrize("fetch", FETCHERS)
+@pytest.mark.parametrize(
+    ("fetch", "elsewhere"),
+    [
+        (fetch_adult, True),
+        pytest.param(fetch_bank_marketing, False, marks=pytest.mark.slow),
+        (fetch_oulad, False),
+    ],
+)
 def test_a_file_in_data_home_is_read(fetch, elsewhere, local_data, monkeypatch, openml):
     expected = fetch()
     monkeypatch.delenv("SKFAIR_DATA")

@@ -22,6 +22,11 @@ from skfair.statistics import CountTable
 # narwhals says that Dask will need a package of its own.
 pytestmark = pytest.mark.filterwarnings("ignore:Dask support is moving:FutureWarning")
 ENGINES = ("pandas", "pandas of PyArrow", "polars", "polars lazy", "pyarrow", "duckdb")
+#: One that counts in this process, and one that counts itself.
+FEW_ENGINES = [
+    pytest.param(name, marks=[] if name in ("polars", "duckdb") else pytest.mark.slow)
+    for name in ENGINES
+]
 
 NOON = datetime(2024, 2, 28, 12)
 #: Values of each type: what the table of Polars has, and the labels that groups get.
@@ -45,8 +50,8 @@ LABELS = {
     ),
     "decimals": ([Decimal("0.10"), Decimal("2.00")], pl.Decimal(20, 2)),
 }
-#: Types that differ from another one by their size alone.
-ALIKE = "small integers", "single floats", "levels", "nanoseconds"
+#: Types of each kind: the others differ by their size, or are read as one of them.
+QUICK = "integers", "text"
 
 
 def draw(values, dtype, n=40, null=False, seed=0):
@@ -87,7 +92,10 @@ def outcome(function, *arguments, **options):
 @pytest.mark.filterwarnings("ignore:.*looks like a missing value")
 @pytest.mark.parametrize(
     "labels",
-    [pytest.param(name, marks=[pytest.mark.slow] * (name in ALIKE)) for name in LABELS],
+    [
+        pytest.param(name, marks=[pytest.mark.slow] * (name not in QUICK))
+        for name in LABELS
+    ],
 )
 @pytest.mark.promise("Labels of every type give the same groups on every engine")
 def test_labels_of_every_type(labels, table_in):
@@ -113,7 +121,7 @@ def test_labels_of_every_type(labels, table_in):
         assert_same(CountTable.from_dict(json.loads(text)), total)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", FEW_ENGINES)
 def test_levels_without_rows(engine, table_in):
     """Levels of a column are expected groups, so that MCDP is not defined."""
     data = table_of("levels")
@@ -177,13 +185,13 @@ def check_numbers(engine, scores, weights, null, seed):
     pd.testing.assert_frame_equal(*tables, rtol=1e-14)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", FEW_ENGINES)
 def test_booleans_and_decimals_as_numbers(engine, table_in):
     check_numbers(partial(table_in, engine), "decimals", "booleans", None, 0)
     check_numbers(partial(table_in, engine), "booleans", "decimals", None, 0)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", FEW_ENGINES)
 def test_decimals_are_the_nearest_floats(engine, table_in):
     written = [Decimal(i) / 1000 for i in range(1001)]
     data = pl.DataFrame(
@@ -251,6 +259,7 @@ NAMES = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "other"), [("low", "group_low"), ("weight", "Bin")])
 def test_names_of_the_query_as_names_of_groups(name, other):
     check_names(name, other, "rank", "n")

@@ -18,9 +18,9 @@ from skfair.inprocessing import DiffMCDPClassifier
     "hidden",
     [
         (),
-        pytest.param(16, marks=pytest.mark.slow),
-        pytest.param((16,), marks=pytest.mark.slow),
-        pytest.param([16, 8], marks=pytest.mark.slow),
+        16,
+        (16,),
+        [16, 8],
     ],
 )
 def test_strength_makes_the_gap_smaller(proxy_people, hidden, make_people, quick, gap):

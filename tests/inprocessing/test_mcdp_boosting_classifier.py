@@ -54,7 +54,12 @@ def boosted():
 @pytest.mark.filterwarnings("ignore:.*no gain is shown")  # one tree changes little
 @pytest.mark.parametrize(
     ("n_samples", "fraction", "n_held_out"),
-    [(190, "auto", None), (600, "auto", 60), (6000, "auto", 500), (600, 0.2, 120)],
+    [
+        (190, "auto", None),
+        (600, "auto", 60),
+        pytest.param(6000, "auto", 500, marks=pytest.mark.slow),
+        pytest.param(600, 0.2, 120, marks=pytest.mark.slow),
+    ],
 )
 def test_rows_held_out(boosted, n_samples, fraction, n_held_out):
     rng = np.random.default_rng(0)
@@ -95,6 +100,7 @@ def test_every_objective_and_stronger_is_fairer(proxy_people, objective, boosted
     assert gaps[2] < 0.6 * gaps[0]
 
 
+@pytest.mark.slow
 def test_strength_0_is_the_plain_classifier(people, trees, boosted):
     X, y, sex = people
     weights = 1 + np.arange(len(y)) % 3
@@ -105,6 +111,7 @@ def test_strength_0_is_the_plain_classifier(people, trees, boosted):
         assert model.comparison_ is None
 
 
+@pytest.mark.slow
 def test_a_tiny_strength_is_nearly_the_plain_classifier(people, trees, boosted):
     # The objective, the base score and the probabilities are those of the library.
     X, y, sex = people
@@ -132,8 +139,9 @@ def test_fitted_attributes(people, trees, boosted):
         boosted(trees).feature_importances_  # noqa: B018
 
 
+@pytest.mark.slow
 def test_fitted_trees_can_be_saved_and_hold_no_rows(make_people, trees, boosted):
-    X, y, sex = make_people(3000)
+    X, y, sex = make_people(1000)
     model = boosted(trees).fit(X, y, sensitive_features=sex)
     stored = pickle.dumps(model)
     assert len(stored) < len(pickle.dumps(clone(trees).fit(X, y == "yes"))) + 10_000
@@ -144,6 +152,7 @@ def test_fitted_trees_can_be_saved_and_hold_no_rows(make_people, trees, boosted)
         assert_allclose(scores, model.predict_proba(X)[:, 1])
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::skfair.exceptions.MitigationWarning")
 def test_trees_do_not_learn_the_groups_of_their_rows(boosted, gap):
     # Groups that nothing in X tells but the score itself: nothing can be repaired.
@@ -173,6 +182,7 @@ def test_the_own_group_counts_a_tenth():
     assert_allclose(found, [[[0.18, 0.32], [0.09, 0.11]]])
 
 
+@pytest.mark.slow
 def test_a_worse_classifier_is_returned_with_a_warning(people, boosted):
     X, y, _ = people
     coins = np.random.default_rng(0).integers(0, 2, len(y))
@@ -203,6 +213,7 @@ def test_categories_and_missing_values(people, trees, boosted):
     assert_array_equal(by_column.predict_proba(with_sex), expected)
 
 
+@pytest.mark.slow
 def test_parameters_of_fit(people, boosted):
     X, y, sex = people
     calls = []
@@ -260,6 +271,7 @@ def test_many_groups_and_groups_of_one_row(people, trees, boosted):
         assert len(model.groups_) == len(set(groups))
 
 
+@pytest.mark.slow
 def test_rows_without_a_group(people, trees, boosted, gap):
     X, y, sex = people
     known = sex.mask(np.arange(len(sex)) % 10 == 0, None)

@@ -32,7 +32,7 @@ TREES = HistGradientBoostingClassifier(
 @pytest.fixture(scope="module")
 def fitted(people, logistic):
     X, y, sex = people
-    return logistic(strength=0.5).fit(X, y, sensitive_features=sex)
+    return logistic(strength=0.5, cv=2).fit(X, y, sensitive_features=sex)
 
 
 @pytest.mark.slow
@@ -55,11 +55,10 @@ def test_stronger_is_fairer(people, fitted, gap):
     assert gaps[-1] < gaps[0] / 2
 
 
-@pytest.mark.parametrize(
-    "inner", [LogisticRegression(), pytest.param(TREES, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("inner", [LogisticRegression(), TREES])
 def test_strength_0_is_the_plain_classifier(people, inner):
-    X, y, sex = people
+    X, y, sex = (part[:500] for part in people)
     weights = np.arange(len(y)) % 3
     for given in ({}, {"sample_weight": weights}):
         model = MCDPReweighter(inner, strength=0, cv=2)
@@ -261,7 +260,9 @@ def first_fold(y, n_folds=5):
     return list(StratifiedKFold(n_folds).split(y, y))
 
 
-@pytest.mark.parametrize("options", [{}, {"cv": first_fold}])
+@pytest.mark.parametrize(
+    "options", [{}, pytest.param({"cv": first_fold}, marks=pytest.mark.slow)]
+)
 def test_it_is_compared_with_the_plain_classifier_on_rows_set_aside(people, options):
     X, y, sex = people
     by_user = callable(options.get("cv"))
@@ -291,9 +292,8 @@ def test_it_is_compared_with_the_plain_classifier_on_rows_set_aside(people, opti
     assert comparison.mitigated["mcdp"] < 0.7 * comparison.baseline["mcdp"]
 
 
-@pytest.mark.parametrize(
-    "strength", [0.5, pytest.param("auto", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("strength", [0.5, "auto"])
 def test_rows_of_the_comparison_give_nothing_to_anything(people, strength):
     X, y, sex = (part[:400] for part in people)
     cv = first_fold(y, 4)
@@ -336,8 +336,9 @@ def test_labels_are_not_read_back():
     assert np.mean(claimed) < 0.05
 
 
+@pytest.mark.slow
 def test_no_rows_can_be_set_aside(people):
-    X, y, sex = people
+    X, y, sex = (part[:600] for part in people)
     few = [part[:150] for part in people]
     model = MCDPReweighter(GaussianNB(), strength=0.5)
     model.fit(few[0], few[1], sensitive_features=few[2])
@@ -355,6 +356,7 @@ def test_no_rows_can_be_set_aside(people):
     assert model.comparison_ is None
 
 
+@pytest.mark.slow
 def test_no_gain_is_warned_of(people):
     X, y, _ = people
     coins = np.random.default_rng(0).integers(0, 2, len(y))

@@ -81,7 +81,7 @@ class Recorder(ClassifierMixin, BaseEstimator):
         return np.tile([0.4, 0.6], (len(X), 1))
 
 
-@pytest.mark.parametrize("routing", [False, True])
+@pytest.mark.parametrize("routing", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_fit_params_go_with_their_rows(jobs, routing):
     X, y = jobs
     ages, marks = X[["age"]], X["age"].to_numpy() * 2

@@ -1,3 +1,5 @@
+from itertools import product
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -30,12 +32,18 @@ def training_rows(n_strata):
     return X, rows
 
 
+QUICK = [((), (np.asarray, 3)), ((6, 4), (csr_array, 1))]
+
+
 @pytest.mark.parametrize("objective", ["mcdp", "dp", "abcc"])
-@pytest.mark.parametrize(
-    "hidden", [(), pytest.param((5,), marks=pytest.mark.slow), (6, 4)]
-)
 @pytest.mark.parametrize("dropout", [pytest.param(0.0, marks=pytest.mark.slow), 0.3])
-@pytest.mark.parametrize("kind", [(np.asarray, 3), (csr_array, 1)])
+@pytest.mark.parametrize(
+    ("hidden", "kind"),
+    [
+        each if each in QUICK else pytest.param(*each, marks=pytest.mark.slow)
+        for each in product([(), (5,), (6, 4)], [(np.asarray, 3), (csr_array, 1)])
+    ],
+)
 def test_gradient_by_finite_differences(objective, hidden, dropout, kind):
     container, n_strata = kind
     X, rows = training_rows(n_strata)

@@ -124,6 +124,7 @@ def test_every_stratum_and_group_is_held_out(rows):
     assert cells[0] == cells[1] == {-1, *range(9)}
 
 
+@pytest.mark.slow
 def test_the_comparison_is_within_strata(rows):
     scores, other = expit(rows.y_pred), expit(rows.y_pred * 2 - 1 + rows.groups.codes)
     groups = Groups(rows.groups.codes, tuple("abc"))
@@ -200,6 +201,7 @@ def test_opportunity_becomes_equal(kind, request, make_people):
         assert sum(sizes.values()) < fairer.comparison_.n_samples
 
 
+@pytest.mark.slow
 def test_rows_without_a_stratum_are_rows_without_a_group(quick, proxy_people):
     X, y, sex = proxy_people
     strata, groups = positives(y), encode_groups(sex)
@@ -212,6 +214,7 @@ def test_rows_without_a_stratum_are_rows_without_a_group(quick, proxy_people):
     assert_allclose(model.predict_proba(X), other.predict_proba(X), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_strata_smaller_than_their_least_size(proxy_people, logistic):
     X, y, sex = proxy_people
     strata = encode_groups(["small"] * 30 + ["large"] * 570, min_group_size=31)

@@ -80,12 +80,13 @@ def test_decisions_weights_and_given_axes(models):
     assert display.after.marks[0.0].value == 0
 
 
+@pytest.mark.slow
 def test_numbers_share_their_axis(models):
     _, _, X, _ = models
     X = pd.DataFrame(X)
     pay = 10 * X["sex"] + X["x0"]
     plain = LinearRegression().fit(X, pay)
-    repaired = RepairedRegressor(LinearRegression(), sensitive_features="sex")
+    repaired = RepairedRegressor(LinearRegression(), sensitive_features="sex", cv=2)
     display = BeforeAfterDisplay.from_estimators(
         plain, repaired.fit(X, pay), X, sensitive_features="sex", scale="real"
     )

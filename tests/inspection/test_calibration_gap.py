@@ -19,7 +19,14 @@ def rows(n_groups=2, n_samples=400):
     return rng.random(len(groups)) < scores ** (1 + groups), scores, groups
 
 
-@pytest.mark.parametrize("n_groups", [2, 3, 12])
+@pytest.mark.parametrize(
+    "n_groups",
+    [
+        pytest.param(2, marks=pytest.mark.slow),
+        pytest.param(3, marks=pytest.mark.slow),
+        12,
+    ],
+)
 def test_the_mark_is_as_long_as_the_gap(n_groups):
     y_true, y_score, groups = rows(n_groups)
     display = GroupCurveDisplay.from_predictions(
@@ -39,6 +46,7 @@ def test_the_mark_is_as_long_as_the_gap(n_groups):
     assert display.ax_.get_title() == "credit"
 
 
+@pytest.mark.slow
 def test_an_estimator_is_drawn_for_the_positive_label():
     y_true, y_score, groups = rows()
     labels = np.where(y_true, "yes", "no")

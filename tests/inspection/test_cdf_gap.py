@@ -71,6 +71,7 @@ def test_marks_are_mcdp(epsilon, seed):
         assert high - low >= full - 1e-12
 
 
+@pytest.mark.slow
 def test_window_is_drawn_and_told(legend_texts, scored):
     y_true, y_score, sex = scored
     display = draw(y_true, y_score, sensitive_features=sex, epsilon=0.05)
@@ -87,6 +88,7 @@ def test_window_is_drawn_and_told(legend_texts, scored):
     assert display.gap_area_ is not None
 
 
+@pytest.mark.slow
 def test_equal_groups_have_no_mark_to_draw(legend_texts):
     display = draw(None, [0.2, 0.4] * 2, sensitive_features=[0, 0, 1, 1], epsilon=0.1)
     assert legend_texts(display.ax_)[2:] == [
@@ -125,6 +127,7 @@ def test_bands(legend_texts, scored):
     assert draw(y_true, y_score, sensitive_features=sex).bands_ is None
 
 
+@pytest.mark.slow
 def test_bands_of_weighted_rows(legend_texts, scored):
     y_true, y_score, sex = scored
     weights = np.where(np.arange(300) % 2, 1.0, 3.0)
@@ -170,6 +173,7 @@ def test_three_groups_name_the_pair(legend_texts):
     assert len(styles) == 3
 
 
+@pytest.mark.slow
 def test_fifty_groups_highlight_the_extreme_pair(legend_texts):
     generator = np.random.default_rng(0)
     groups = np.arange(5000) % 50
@@ -184,6 +188,7 @@ def test_fifty_groups_highlight_the_extreme_pair(legend_texts):
     assert "48 other groups (n = 100)" in texts
 
 
+@pytest.mark.slow
 def test_long_names_that_begin_alike_stay_apart(legend_texts):
     start = "Native Hawaiian or other Pacific Islander, "
     groups = [start + end for end in ("born here", "born abroad")]
@@ -193,6 +198,7 @@ def test_long_names_that_begin_alike_stay_apart(legend_texts):
     assert here.endswith("born here (n = 1)")
 
 
+@pytest.mark.slow
 def test_two_columns_are_an_intersection(legend_texts, fitted):
     model, X, _ = fitted
     display = CDFGapDisplay.from_estimator(model, X, sensitive_features=["race", "sex"])

@@ -31,8 +31,8 @@ from skfair.statistics import CountTable
 @pytest.fixture(
     params=[
         CDFGapDisplay,
-        MCDPCurveDisplay,
-        pytest.param(MADDDisplay, marks=pytest.mark.slow),  # draws two pictures
+        pytest.param(MCDPCurveDisplay, marks=pytest.mark.slow),
+        pytest.param(MADDDisplay, marks=pytest.mark.slow),
     ]
 )
 def display_class(request):
@@ -63,7 +63,14 @@ def drawn():
     return {}
 
 
-@pytest.mark.parametrize("selector", ["sex", lambda X: X["sex"], None])
+@pytest.mark.parametrize(
+    "selector",
+    [
+        lambda X: X["sex"],
+        pytest.param("sex", marks=pytest.mark.slow),
+        pytest.param(None, marks=pytest.mark.slow),
+    ],
+)
 def test_from_estimator_equals_from_predictions(drawn, display_class, fitted, selector):
     model, X, y = fitted
     chosen = X["sex"] if selector is None else selector
@@ -81,6 +88,7 @@ def test_from_estimator_equals_from_predictions(drawn, display_class, fitted, se
     assert ours.name == "LogisticRegression"
 
 
+@pytest.mark.slow
 def test_y_and_weights_reach_from_predictions(display_class, fitted):
     model, X, y = fitted
     weights = np.random.default_rng(0).random(len(X)) + 0.1
@@ -280,7 +288,8 @@ def cross_validated(fitted):
     return cross_validate(model, X, y, cv=3, return_estimator=True, return_indices=True)
 
 
-@pytest.mark.parametrize("beside", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("beside", [False, True])
 def test_held_out_rows_of_a_cross_validation(
     cross_validated, display_class, fitted, beside
 ):
@@ -347,6 +356,7 @@ def people(fitted):
     return X, numbers, np.asarray(y), pay.to_numpy()
 
 
+@pytest.mark.slow
 def test_ranks_are_drawn(display_class, people):
     X, _, _, pay = people
     options = {"sensitive_features": X["sex"]}
@@ -378,6 +388,7 @@ def test_estimators_without_probabilities(display_class, people, model):
         draw(model, numbers, target, **options)
 
 
+@pytest.mark.slow
 def test_mark_of_ranks_is_the_metric(people):
     X, _, _, pay = people
     options = {"sensitive_features": X["sex"], "epsilon": 0.1, "scale": "rank"}
@@ -431,6 +442,7 @@ class ByGroup(ClassifierMixin, BaseEstimator):
         return np.column_stack([1 - positive, positive])
 
 
+@pytest.mark.slow
 def test_labels_are_handed_to_an_estimator_that_takes_them():
     X = pd.DataFrame({"sex": ["F", "M", "M"]})
     model = ByGroup().fit(X, [0, 1, 1])

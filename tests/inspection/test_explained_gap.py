@@ -226,6 +226,7 @@ def test_several_groups_are_compared_on_the_people_that_all_have():
     assert result.effective_sizes.shape == (1, 3)
 
 
+@pytest.mark.slow
 def test_hardly_any_overlap_is_warned_of(people):
     _, sex, score = people
     proxy = np.where(np.arange(600) % 20 == 0, "both", sex)

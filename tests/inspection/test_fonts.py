@@ -67,6 +67,7 @@ def test_fonts_are_those_of_the_setting(scored, families, expected):
     assert display.ax_.get_title().startswith(expected)
 
 
+@pytest.mark.slow
 def test_ticks_and_titles(scored, only_dejavu):
     table = pd.DataFrame({"rate": [0.2, 0.4]}, [WOMEN, HINDI])
     display = GroupDotsDisplay.from_table(table, "rate")

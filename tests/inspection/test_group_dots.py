@@ -55,6 +55,7 @@ def test_metrics_are_panels(people):
         assert (lines[:, :, 0] == result.overall[metric]).all()
 
 
+@pytest.mark.slow
 def test_strata_given_axes_and_no_intervals(people):
     y_true, y_pred, sex = people
     options = {"sensitive_features": sex, "confidence_level": None}
@@ -74,9 +75,10 @@ def test_strata_given_axes_and_no_intervals(people):
         result.plot(axes[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "n_groups",
-    [2, 5, 40, *(pytest.param(n, marks=pytest.mark.slow) for n in (41, 500))],
+    [2, *(n for n in (5, 40, 41, 500))],
 )
 def test_groups_in_the_tail_are_filled(n_groups, legend_texts):
     rng = np.random.default_rng(0)
@@ -126,6 +128,7 @@ def test_tables_that_cannot_be_drawn():
         GroupDotsDisplay.from_table(table, "ratio")
 
 
+@pytest.mark.slow
 def test_long_names_have_two_lines_and_more_height():
     long = [f"{i} is a group with a name of forty letters."[:40] for i in range(30)]
     heights = []
@@ -147,6 +150,7 @@ def bounded(metric=mcdp):
     return proxy_bounds(metric, None, scores, group_probabilities=shares)
 
 
+@pytest.mark.slow
 def test_bounds_by_odds_ratio(legend_texts):
     result = bounded()
     display = result.plot(limit=0.3, name="credit")

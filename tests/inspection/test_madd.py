@@ -8,7 +8,9 @@ from skfair.statistics import CountTable
 draw = MADDDisplay.from_predictions
 
 
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    "weighted", [False, pytest.param(True, marks=pytest.mark.slow)]
+)
 def test_search_is_that_of_the_metric(scored, weighted):
     y_true, y_score, sex = scored
     weights = np.random.default_rng(0).random(300) + 0.5 if weighted else None
@@ -87,6 +89,7 @@ def test_bad_n_permutations(scored, n_permutations):
         )
 
 
+@pytest.mark.slow
 def test_tables_are_permuted_without_weights(scored):
     _, y_score, groups = scored
     rows = {"sensitive_features": groups, "sample_weight": np.full(len(groups), 2)}
@@ -108,6 +111,7 @@ def test_one_axes_are_not_enough(scored):
         draw(None, scored[1], sensitive_features=scored[2], n_permutations=0, ax=ax)
 
 
+@pytest.mark.slow
 def test_three_groups_show_the_extreme_pair(legend_texts):
     generator = np.random.default_rng(0)
     groups = np.repeat(["a", "b", "c"], 100)
@@ -119,6 +123,7 @@ def test_three_groups_show_the_extreme_pair(legend_texts):
     assert title == "largest of 3 pairs"
 
 
+@pytest.mark.slow
 def test_axis_marks_no_impossible_value():
     y_score = np.repeat([0.1, 0.9], 200)
     display = draw(

@@ -29,6 +29,7 @@ def test_line_is_the_curve(legend_texts, scored):
     assert heading(display) == f"F (n = {n_women})\nM (n = {300 - n_women})"
 
 
+@pytest.mark.slow
 def test_axis_ends_where_every_curve_has_fallen(scored):
     y_true, y_score, sex = scored
     short = draw(y_true, y_score, sensitive_features=sex)
@@ -41,6 +42,7 @@ def test_axis_ends_where_every_curve_has_fallen(scored):
     assert again.ax_.get_xlim() == pytest.approx((0, 0.945))
 
 
+@pytest.mark.slow
 def test_two_models_share_axes(legend_texts, scored):
     y_true, y_score, sex = scored
     first = draw(y_true, y_score, sensitive_features=sex, name="weak")
@@ -72,12 +74,14 @@ def test_more_groups(fitted):
     assert heading(display) == "50 groups (n = 20)\nlargest of 1,225 pairs"
 
 
+@pytest.mark.slow
 def test_equal_groups():
     display = draw(None, [0.2, 0.4] * 2, sensitive_features=[0, 0, 1, 1])
     assert display.line_.get_ydata().tolist() == [0, 0]
     display.figure_.draw_without_rendering()
 
 
+@pytest.mark.slow
 def test_band_holds_at_every_epsilon(scored):
     y_true, y_score, groups = scored
     rows = {"sensitive_features": groups}

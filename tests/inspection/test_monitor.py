@@ -84,6 +84,7 @@ def test_alarm_within_strata_names_the_largest(labels, text):
     assert display.alarm_line_.get_label() == f"Alarm, after 2,000 rows, in {text}"
 
 
+@pytest.mark.slow
 def test_groups_that_are_left_out_and_join():
     """The legend names groups that are too small, and marks where more are compared."""
     found = FairnessMonitor(mcdp, at_most=0.9)

@@ -78,6 +78,7 @@ def test_texts(cv_results, legend_texts):
     assert display.plot(name="Other").ax_.get_title() == "Other"
 
 
+@pytest.mark.slow
 def test_params_that_share_a_last_name_keep_their_path(cv_results, legend_texts):
     cv_results["params"] = [
         {"a__depth": i, "b__depth": 0.1 + 0.2, **dict.fromkeys("cdefg", "$x$" * 30)}
@@ -161,7 +162,7 @@ def test_many_candidates():
     assert display.best_params is None
 
 
-def test_errors(cv_results, search):
+def test_errors(cv_results):
     make = TradeOffDisplay.from_cv_results
     with pytest.raises(
         ValueError,

@@ -85,7 +85,11 @@ def cdf_evidence(noise, size):
 
 @pytest.mark.parametrize(
     ("sizes", "level"),
-    [((200, 200), 0.05), ((300, 5000), 1e-6), ((20_000, 50_000), 0.05)],
+    [
+        ((200, 200), 0.05),
+        ((300, 5000), 1e-6),
+        pytest.param((20_000, 50_000), 0.05, marks=pytest.mark.slow),
+    ],
 )
 def test_noise_of_cdfs_is_where_the_product_ends(sizes, level):
     """The largest sum of both groups' noises that the product keeps."""

@@ -35,6 +35,7 @@ SAME = {
     "partial of an object": partial(mcdp.metric(), epsilon=0.05),
     "partial of a partial": partial(partial(mcdp, epsilon=0.3), epsilon=0.05),
 }
+LONG = "bootstrap_interval", "certify"
 #: What takes a metric, and gives a number that depends on it.
 CONSUMERS = {
     "permutation_test": lambda metric, **options: (
@@ -62,14 +63,17 @@ CONSUMERS = {
 }
 
 
-@pytest.mark.parametrize("consumer", CONSUMERS)
+@pytest.mark.parametrize(
+    "consumer",
+    [pytest.param(n, marks=[pytest.mark.slow] * (n in LONG)) for n in CONSUMERS],
+)
 def test_a_metric_is_given_in_several_ways(consumer):
     measure = CONSUMERS[consumer]
     expected = measure(SAME["function"])
     assert expected != measure(mcdp)
     for metric in SAME.values():
         assert measure(metric) == expected
-    for metric in ("mcdp", "neg_mcdp", mcdp, mcdp.metric, mcdp.metric()):
+    for metric in ("neg_mcdp", mcdp.metric()):
         assert measure(metric) == measure(mcdp)
         assert measure(metric, epsilon=0.05) == expected
 
@@ -145,7 +149,14 @@ def test_a_curve_within_strata_is_the_largest_at_each_point():
 
 
 @pytest.mark.parametrize(
-    "metric", [mcdp, partial(demographic_parity_difference, multistratum="weighted")]
+    "metric",
+    [
+        mcdp,
+        pytest.param(
+            partial(demographic_parity_difference, multistratum="weighted"),
+            marks=pytest.mark.slow,
+        ),
+    ],
 )
 def test_permutations_across_strata_are_evaluated_in_the_strata(metric):
     """Groups move from stratum to stratum, which may lose one of them."""

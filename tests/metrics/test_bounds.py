@@ -73,6 +73,7 @@ def test_bounds_contain_the_values():
         check(rng)
 
 
+@pytest.mark.slow
 def test_bounds_are_those_of_any_rows_with_this_histogram():
     """No rows with the same cells lie outside, and some come close to each bound."""
     rng = np.random.default_rng(3)
@@ -115,6 +116,7 @@ def test_width_of_one_pass(shape):
     assert found.width < 1e-3
 
 
+@pytest.mark.slow
 def test_many_groups():
     rng = np.random.default_rng(0)
     n_groups = 40

@@ -131,6 +131,7 @@ def test_what_has_bounds():
         assert np.isnan(metric_bounds(calibration_gap, small).upper)
 
 
+@pytest.mark.slow
 def test_many_groups_in_blocks(monkeypatch):
     """Curves go on from block to block."""
     monkeypatch.setattr("skfair.metrics._calibration_gap._BLOCK", 40)
@@ -169,6 +170,7 @@ def draw(rng, n_rows, power):
     return rng.random(n_rows) < probability, scores, groups
 
 
+@pytest.mark.slow
 def test_tests_see_what_they_ask_for():
     rng = np.random.default_rng(0)
     equal, unequal = draw(rng, 1000, 2), draw(rng, 1000, 0.7)

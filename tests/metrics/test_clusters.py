@@ -24,6 +24,7 @@ from skfair.metrics import (
 )
 from skfair.model_selection import cross_val_fairness
 
+QUICK = mcdp, equalized_odds_difference
 METRICS = [
     mcdp,
     partial(madd, bandwidth="auto"),
@@ -31,6 +32,16 @@ METRICS = [
     equalized_odds_difference,
     calibration_gap,
 ]
+
+
+#: One of scores, and one of errors.
+few_metrics = pytest.mark.parametrize(
+    "metric",
+    [
+        pytest.param(metric, marks=[] if metric in QUICK else pytest.mark.slow)
+        for metric in METRICS
+    ],
+)
 
 
 def visits(n_people=60, n_rows=20, seed=0, correlation=1.0):
@@ -51,7 +62,7 @@ def prediction(metric, score, decision):
     return score if of_scores else decision
 
 
-@pytest.mark.parametrize("metric", METRICS)
+@few_metrics
 def test_a_cluster_for_each_row_changes_nothing(metric):
     true, score, decision, group, _ = visits(200, 1)
     y_pred = prediction(metric, score, decision)
@@ -69,7 +80,7 @@ def test_a_cluster_for_each_row_changes_nothing(metric):
     assert abs(clustered.value - alone.value) == 0
 
 
-@pytest.mark.parametrize("metric", METRICS)
+@few_metrics
 def test_copies_of_a_person_add_nothing(metric):
     """A test of rows that stand three times is that of the rows."""
     true, score, decision, group, person = visits(80, 1)
@@ -115,6 +126,7 @@ def test_intervals_of_copies_are_those_of_the_people(metric):
     )
 
 
+@pytest.mark.slow
 def test_whole_people_are_permuted():
     """The permutations are those of people's labels, by brute force."""
     _, _, decision, group, person = visits(6, 3, correlation=0.5)
@@ -137,6 +149,7 @@ def test_whole_people_are_permuted():
     assert set(np.round(result.null_distribution, 10)) == possible
 
 
+@pytest.mark.slow
 def test_people_of_equal_shares_of_labels_are_exchanged():
     """For metrics of errors people move among those with the same true labels."""
     person = np.repeat(np.arange(8), 2)
@@ -212,6 +225,7 @@ def test_rows_without_weight_do_not_hide_a_person():
     assert with_zeros.value == without.value
 
 
+@pytest.mark.slow
 def test_group_metrics_count_people():
     true, _, decision, group, person = visits(80, 1)
     three = np.repeat(np.arange(80), 3)
@@ -265,6 +279,7 @@ def test_group_metrics_draw_no_few_people():
     assert np.isnan(lower).tolist() == [True, False]
 
 
+@pytest.mark.slow
 def test_cross_validation_permutes_people():
     true, score, _, group, person = visits(60, 5)
     X = pd.DataFrame({"x": score, "sex": group == "b"})

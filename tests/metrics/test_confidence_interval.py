@@ -52,7 +52,7 @@ def response(name, scores):
 
 
 @pytest.mark.parametrize("name", METRICS)
-@pytest.mark.parametrize("n_groups", [2, 4])
+@pytest.mark.parametrize("n_groups", [pytest.param(2, marks=pytest.mark.slow), 4])
 @pytest.mark.promise("The value lies in its confidence interval")
 def test_the_value_lies_in_its_interval(name, n_groups):
     y_true, scores, groups = draw(n_groups)
@@ -70,7 +70,9 @@ def test_the_value_lies_in_its_interval(name, n_groups):
 
 
 @pytest.mark.parametrize("name", sorted(set(METRICS) - {"max_gap", "cvar"}))
-@pytest.mark.parametrize("strata", [None, np.arange(600) % 2])
+@pytest.mark.parametrize(
+    "strata", [pytest.param(None, marks=pytest.mark.slow), np.arange(600) % 2]
+)
 def test_an_interval_names_the_pair_of_groups_and_the_place(name, strata):
     y_true, scores, groups = draw(4)
     y_score, metric = response(name, scores), METRICS[name]
@@ -165,9 +167,7 @@ def test_noise_of_a_flat_gap(gap):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "sizes", [(3, 20), (5, 5), pytest.param((12, 60), marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("sizes", [(3, 20), (5, 5), (12, 60)])
 @pytest.mark.parametrize(
     "metric",
     [
@@ -205,7 +205,7 @@ def test_upper_ends_of_two_rates_are_too_low_in_five_percent(metric, sizes):
         (demographic_parity_difference, (50, 20_000)),
         (partial(madd, bandwidth=0.5), (50, 20_000)),
         *(
-            pytest.param(metric, sizes, marks=pytest.mark.slow)
+            (metric, sizes)
             for metric, sizes in (
                 (mcdp, (50, 20_000)),
                 (mcdp, (100, 100)),
@@ -247,7 +247,9 @@ def of_hits(metric, sizes, hits):
     return CountTable.from_rows(None, values, sensitive_features=groups)
 
 
-@pytest.mark.parametrize("multigroup", ["pairwise", "pooled"])
+@pytest.mark.parametrize(
+    "multigroup", ["pairwise", pytest.param("pooled", marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("metric", [mcdp, abcc, madd, demographic_parity_difference])
 def test_many_groups_are_the_extremes_over_comparisons(metric, multigroup):
     _, scores, groups = draw(4)
@@ -298,7 +300,12 @@ def test_weights_count_by_effective_numbers_of_rows(name):
 
 @pytest.mark.parametrize("name", FINITE)
 @pytest.mark.parametrize(
-    "factors", [[2.0**-480] * 2, [2.0**480, 1], [2.0**-300, 2**300]]
+    "factors",
+    [
+        pytest.param([2.0**-480] * 2, marks=pytest.mark.slow),
+        pytest.param([2.0**480, 1], marks=pytest.mark.slow),
+        [2.0**-300, 2**300],
+    ],
 )
 def test_the_unit_of_weights_does_not_matter(name, factors):
     """Groups are compared with one another, so that each may have its own unit."""
@@ -458,7 +465,9 @@ def draw_strata(rng, n_rows=1200, shift=0.1):
 
 
 @pytest.mark.parametrize("name", FINITE)
-@pytest.mark.parametrize("multistratum", ["max", "weighted"])
+@pytest.mark.parametrize(
+    "multistratum", ["max", pytest.param("weighted", marks=pytest.mark.slow)]
+)
 def test_ends_from_the_intervals_of_single_strata(name, multistratum):
     y_true, y_score, groups, strata = draw_strata(np.random.default_rng(0))
     y_score = response(name, y_score)

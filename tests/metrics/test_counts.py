@@ -116,7 +116,20 @@ def both(evaluate, kind, *, strata=False, weight=None, seed=0, **options):
     )
 
 
-@pytest.mark.parametrize("name", METRICS)
+#: Metrics that read counts in a way of their own.
+OF_EACH_KIND = {
+    *("mcdp", "mcdp of windows", "mcdp of classes", "mcdp of ranks", "madd", "abroca"),
+    *("calibration", "mean score", "odds", "precision", "ratio", "dcp", "cvar"),
+}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] * (name not in OF_EACH_KIND))
+        for name in METRICS
+    ],
+)
 def test_a_table_has_the_value_of_its_rows(name):
     """Whatever the strata and weights; without weights but for rounding of sums."""
     metric, kind = METRICS[name]
@@ -130,18 +143,21 @@ def test_a_table_has_the_value_of_its_rows(name):
 
 
 BOUNDED = [
-    *("mcdp", "mcdp of windows", "mcdp of classes", "abcc", "madd", "parity"),
-    *("mean score", "odds", "tpr", "precision", "max_gap", "cvar", "error"),
+    *((name, None) for name in ("mcdp", "max_gap", "cvar", "error")),
+    *((name, "fractional") for name in ("mcdp of windows", "madd", "odds")),
+    *(("mcdp", "whole"), ("mean score", None)),
+]
+#: What is bounded as one of them is, by more work.
+AS_BOUNDED = [
+    *((name, None) for name in ("mcdp of windows", "mcdp of classes", "madd")),
+    *((name, None) for name in ("abcc", "parity", "odds", "tpr", "precision")),
+    ("mcdp", "fractional"),
 ]
 
 
 @pytest.mark.parametrize(
     ("name", "weight"),
-    [
-        *((name, None) for name in BOUNDED),
-        *((name, "fractional") for name in ("mcdp", "mcdp of windows", "madd", "odds")),
-        ("mcdp", "whole"),
-    ],
+    [*BOUNDED, *(pytest.param(*each, marks=pytest.mark.slow) for each in AS_BOUNDED)],
 )
 def test_intervals_and_certificates_are_those_of_the_rows(name, weight):
     metric, kind = METRICS[name]
@@ -180,6 +196,8 @@ DRAWN = {
 }
 
 
+#: A value of scores, and one of the rows of one decision.
+QUICK = "mcdp", "precision"
 #: Options that are drawn with any metric; the other metrics are drawn without.
 OPTIONS = {
     "mcdp of classes": {"strata": True, "weight": "fractional"},
@@ -188,8 +206,17 @@ OPTIONS = {
 }
 
 
+def drawn(name, *given):
+    slow = [pytest.mark.slow] * (name not in QUICK)
+    return pytest.param(name, *given, marks=slow)
+
+
 @pytest.mark.parametrize(
-    ("name", "within"), [*((name, False) for name in DRAWN), ("mcdp", True)]
+    ("name", "within"),
+    [
+        *(drawn(name, False) for name in DRAWN),
+        pytest.param("mcdp", True, marks=pytest.mark.slow),
+    ],
 )
 @pytest.mark.filterwarnings("ignore:within='auto'")
 def test_permutations_deal_people(name, within):
@@ -214,7 +241,7 @@ def test_permutations_deal_people(name, within):
     )
 
 
-@pytest.mark.parametrize("name", DRAWN)
+@pytest.mark.parametrize("name", [drawn(name) for name in DRAWN])
 def test_resamples_draw_people(name):
     metric, kind = DRAWN[name]
     evaluate = partial(bootstrap_interval, metric, random_state=0, n_resamples=99)
@@ -230,14 +257,21 @@ def test_published_table_has_the_pvalue_of_its_rows():
     rows = {"sensitive_features": ["F", "F", "M", "M"]}
     hired, people = [1, 0, 1, 0], [6, 18, 16, 8]
     test = partial(
-        permutation_test, demographic_parity_difference, None, hired, random_state=0
+        permutation_test,
+        demographic_parity_difference,
+        None,
+        hired,
+        n_permutations=199,
+        random_state=0,
     )
     assert test(**rows, counts=people).pvalue < 0.02
     assert test(**rows, sample_weight=people).pvalue > 0.3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("strata", "weight"), [(False, None), (True, "fractional"), (True, "whole")]
+    ("strata", "weight"),
+    [(False, None), (True, "fractional"), (True, "whole")],
 )
 def test_tables_of_groups_are_those_of_the_rows(strata, weight):
     names = ["accuracy", "recall_score", "selection_rate", "f1_score", "roc_auc"]
@@ -257,6 +291,7 @@ def test_tables_of_groups_are_those_of_the_rows(strata, weight):
     pd.testing.assert_frame_equal(a.disparities, b.disparities)
 
 
+@pytest.mark.slow
 def test_resamples_of_group_metrics_draw_people():
     def right(true, predicted):
         return float(np.mean(true == predicted))
@@ -267,8 +302,19 @@ def test_resamples_of_group_metrics_draw_people():
     np.testing.assert_allclose(widths[0], widths[1], rtol=0.35)
 
 
-@pytest.mark.parametrize("weight", WEIGHTS)
-@pytest.mark.parametrize("rate", ["selection", "scoring"])
+@pytest.mark.parametrize(
+    ("rate", "weight"),
+    [
+        ("scoring", "fractional"),
+        *(
+            pytest.param(*each, marks=pytest.mark.slow)
+            for each in [
+                *(("selection", weight) for weight in WEIGHTS),
+                *(("scoring", None), ("scoring", "whole")),
+            ]
+        ),
+    ],
+)
 def test_impact_ratios_are_those_of_the_rows(rate, weight):
     kind = "decisions" if rate == "selection" else "scores"
 
@@ -282,6 +328,7 @@ def test_impact_ratios_are_those_of_the_rows(rate, weight):
     pd.testing.assert_frame_equal(a, b)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weight", WEIGHTS)
 def test_other_functions_of_rows_count_people(weight):
     decisions, scores = (partial(both, kind=k, weight=weight) for k in KINDS)
@@ -348,10 +395,16 @@ def test_weights_times_a_constant_change_nothing():
     "evaluate",
     [
         demographic_parity_difference,
-        partial(permutation_test, demographic_parity_difference),
-        partial(confidence_interval, demographic_parity_difference),
+        pytest.param(
+            partial(permutation_test, demographic_parity_difference),
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            partial(confidence_interval, demographic_parity_difference),
+            marks=pytest.mark.slow,
+        ),
         partial(group_metrics, "selection_rate"),
-        impact_ratios,
+        pytest.param(impact_ratios, marks=pytest.mark.slow),
     ],
 )
 def test_counts_that_count_nobody_are_refused(evaluate, bad, message):
@@ -392,6 +445,7 @@ def test_sizes_in_warnings_are_people():
         assert np.isnan(mcdp(None, [0.1, 0.2, 0.3, 0.4], **rows))
 
 
+@pytest.mark.slow
 def test_a_million_people_are_as_fast_as_their_cells():
     """Tests, intervals and resamples never make a row for each."""
     _, scores, rows, _, counts = table_of("scores")

@@ -84,13 +84,8 @@ def test_whole_groups_are_the_best_subset(groups, alpha, kind):
     assert value == pytest.approx(expected, abs=1e-6)
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [
-        "real",
-        *(pytest.param(k, marks=pytest.mark.slow) for k in ("counts", "equal gaps")),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["real", "counts", "equal gaps"])
 def test_knapsack_of_many_groups_is_close_below_its_relaxation(kind):
     generator = np.random.default_rng(0)
     weights = generator.dirichlet(np.ones(250))

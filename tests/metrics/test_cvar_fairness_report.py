@@ -190,7 +190,7 @@ def test_simultaneous_bounds_are_exact_ones_of_independent_groups():
     assert found == pytest.approx(np.minimum(expected, 1))
 
 
-@pytest.mark.parametrize("epsilon", [0.0, 0.1])
+@pytest.mark.parametrize("epsilon", [pytest.param(0.0, marks=pytest.mark.slow), 0.1])
 def test_pvalues_against_a_baseline_are_binomial(epsilon):
     y_pred, rows = counted(HITS, SIZES)
     options = {"baseline": 0.3, "epsilon": epsilon}
@@ -211,7 +211,9 @@ def test_pvalues_against_a_baseline_are_binomial(epsilon):
     assert report["difference"].tolist() == pytest.approx(report["rate"] - 0.3)
 
 
-@pytest.mark.parametrize(("side", "sign"), [("greater", 1), ("less", -1)])
+@pytest.mark.parametrize(
+    ("side", "sign"), [("greater", 1), pytest.param("less", -1, marks=pytest.mark.slow)]
+)
 def test_pvalues_invert_the_bounds(side, sign):
     """An interval with the p-value as its tail ends at epsilon."""
     y_pred, rows = counted(HITS, SIZES)

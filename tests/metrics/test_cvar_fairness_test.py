@@ -31,7 +31,14 @@ def all_orders(y_pred, groups, statistic):
     return np.mean(np.array(values) >= observed - 1e-12)
 
 
-@pytest.mark.parametrize("sampling", ["fixed", "weighted", "attribute_specific"])
+@pytest.mark.parametrize(
+    "sampling",
+    [
+        pytest.param("fixed", marks=pytest.mark.slow),
+        pytest.param("weighted", marks=pytest.mark.slow),
+        "attribute_specific",
+    ],
+)
 def test_pvalue_is_that_of_all_permutations(sampling):
     y_pred, groups = [1, 1, 0, 0, 1, 1], [0, 0, 0, 1, 1, 2]
 
@@ -46,14 +53,15 @@ def test_pvalue_is_that_of_all_permutations(sampling):
         y_pred,
         sensitive_features=groups,
         sampling=sampling,
-        n_permutations=500,
+        n_permutations=200,
         **OPTIONS,
     )
     assert result.value == statistic(y_pred, groups)
-    spread = np.sqrt(exact * (1 - exact) / 500)
+    spread = np.sqrt(exact * (1 - exact) / 200)
     assert abs(result.pvalue - exact) < 4 * spread + 1e-3
 
 
+@pytest.mark.slow
 def test_max_gap_pvalue_is_that_of_all_permutations():
     y_pred, groups = [1, 1, 0, 0, 0, 1, 0], [0, 0, 0, 1, 1, 2, 2]
 
@@ -111,23 +119,28 @@ def test_statistic_stands_for_rows_and_seed_for_result():
     generator = np.random.default_rng(0)
     groups, y_pred = generator.integers(0, 9, 100), generator.integers(0, 2, 100)
     statistic = CountTable.from_rows(None, y_pred, sensitive_features=groups)
-    one = cvar_fairness_test(None, y_pred, sensitive_features=groups, **OPTIONS)
-    two = cvar_fairness_test(None, statistic, **OPTIONS)
+    options = {**OPTIONS, "n_permutations": 99}
+    one = cvar_fairness_test(None, y_pred, sensitive_features=groups, **options)
+    two = cvar_fairness_test(None, statistic, **options)
     np.testing.assert_array_equal(one.null_distribution, two.null_distribution)
     assert one.pvalue == two.pvalue
     assert pickle.loads(pickle.dumps(one)).pvalue == one.pvalue
     state = np.random.RandomState(0)
-    three = cvar_fairness_test(None, statistic, **{**OPTIONS, "random_state": state})
+    three = cvar_fairness_test(None, statistic, **{**options, "random_state": state})
     assert three.pvalue == one.pvalue
 
 
 def test_sentence_names_everything_a_report_needs():
     frame = pd.DataFrame({"sex": list("FFMMF"), "race": list("xxyyy")})
     result = cvar_fairness_test(
-        None, [1, 1, 0, 0, 1], sensitive_features=frame, **OPTIONS
+        None,
+        [1, 1, 0, 0, 1],
+        sensitive_features=frame,
+        n_permutations=199,
+        **OPTIONS,
     )
     text = str(result)
-    for part in ("0.3", "alpha = 0.5", "999", "5 rows of 3 groups", "of which 1 have"):
+    for part in ("0.3", "alpha = 0.5", "199", "5 rows of 3 groups", "of which 1 have"):
         assert part in text
     assert "decides for a CVaR fairness of at least 0.3" in text
     assert f"p = {result.pvalue:.3g}" in text

@@ -86,7 +86,14 @@ def test_proofs_agree_and_bound_the_local_search(instance, seed, n_labels, kind)
     assert local.lower <= exact.upper + 1e-12
 
 
-@pytest.mark.parametrize("kind", ["mixed", "near-fair", "sparse"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "mixed",
+        pytest.param("near-fair", marks=pytest.mark.slow),
+        pytest.param("sparse", marks=pytest.mark.slow),
+    ],
+)
 @pytest.mark.parametrize(("n_labels", "n_steps"), [(2, 2000), (3, 120), (4, 40)])
 def test_no_grid_point_is_better(kind, n_labels, n_steps, instance):
     confusion, weights, frequencies = instance(n_labels, 5, 3, kind)
@@ -132,7 +139,14 @@ def test_merging_labels_never_raises_it(instance, seed, n_labels):
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("n_labels", [2, 3, 6])
+@pytest.mark.parametrize(
+    "n_labels",
+    [
+        pytest.param(2, marks=pytest.mark.slow),
+        3,
+        pytest.param(6, marks=pytest.mark.slow),
+    ],
+)
 def test_equal_matrices_are_fair(method, n_labels):
     rng = np.random.default_rng(0)
     matrix = rng.dirichlet(np.ones(n_labels), n_labels)

@@ -111,7 +111,7 @@ def test_order_of_groups_must_be_known_for_matrices(instance):
 # --- rounded figures
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_tolerance_in_the_error_is_enough(seed):
     generator = np.random.default_rng(seed)
     tables = generator.dirichlet(np.ones(7), (2, 5)).round(3 if seed % 2 else 2)

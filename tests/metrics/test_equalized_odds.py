@@ -17,7 +17,7 @@ from skfair.metrics import (
 from skfair.statistics import CountTable
 
 
-@pytest.mark.parametrize("n_classes", [2, 3, 5])
+@pytest.mark.parametrize("n_classes", [2, 3, pytest.param(5, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("multigroup", ["pairwise", "pooled"])
 def test_definition(make_predictions, n_classes, multigroup):
     y_true, y_pred, groups = make_predictions(600, n_classes=n_classes)

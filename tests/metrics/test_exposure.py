@@ -40,7 +40,7 @@ def difference_by_hand(scores, groups, relevance=None, weights=None):
     )
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(2))
 def test_equals_the_mean_over_all_orders(seed):
     rng = np.random.default_rng(seed)
     scores, groups = rng.integers(0, 4, 7) - 2.5, np.array(list("aabbccc"))

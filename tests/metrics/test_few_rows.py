@@ -58,7 +58,15 @@ def people(n_large=38, size=12):
     "names the group and its rows, whatever its label is"
 )
 @pytest.mark.parametrize(
-    "metric", [mcdp, abcc, madd, calibration_gap, mean_error_difference, MeanGap()]
+    "metric",
+    [
+        mcdp,
+        pytest.param(abcc, marks=pytest.mark.slow),
+        pytest.param(madd, marks=pytest.mark.slow),
+        calibration_gap,
+        mean_error_difference,
+        MeanGap(),
+    ],
 )
 @pytest.mark.parametrize("multigroup", ["pairwise", "pooled"])
 def test_groups_of_one_row_are_named(metric, multigroup):

@@ -244,6 +244,7 @@ def test_scores_and_labels_side_by_side(rows):
     )
 
 
+@pytest.mark.slow
 def test_scores_of_three_classes(rows):
     generator = np.random.default_rng(1)
     y_true = generator.integers(0, 3, 300)
@@ -261,6 +262,7 @@ def test_scores_of_three_classes(rows):
     assert result.overall["auc"] == pytest.approx(expected)
 
 
+@pytest.mark.slow
 def test_labels_of_text(rows):
     names = np.array(["<=50K", ">50K"])
     y_true, y_pred = names[rows["y_true"]], names[rows["y_pred"]]
@@ -387,6 +389,7 @@ def test_a_part_that_scikit_learn_sets_to_0_is_said(confidence_level):
     assert result.by_group.loc["a", "recall_score"] == 0.5
 
 
+@pytest.mark.slow
 def test_jaccard_score_of_two_classes():
     y_true, y_pred, group = np.array(
         [[1, 0, 1, 0, 0], [1, 1, 0, 0, 0], [0, 0, 0, 1, 1]]
@@ -437,7 +440,11 @@ def test_small_groups_are_undefined(rows):
 
 @pytest.mark.parametrize(
     ("metric", "encoded"),
-    [("f1_score", False), ("mean_absolute_error", True), ("roc_auc", False)],
+    [
+        pytest.param("f1_score", False, marks=pytest.mark.slow),
+        ("mean_absolute_error", True),
+        pytest.param("roc_auc", False, marks=pytest.mark.slow),
+    ],
 )
 def test_a_group_without_rows_is_nan_and_leaves_the_others(rows, metric, encoded):
     asked = {"confidence_level": 0.9, "n_resamples": 2, "random_state": 0}
@@ -535,9 +542,15 @@ def share_of_sets(y_true, y_pred):
         (coverage, "y_score", ["low", "high"]),
         (share_of_sets, "y_true", ["no", "yes"]),
         (mean_absolute_error, ["y_score", "weight"], ["low", "high"]),
-        (accuracy_score, ["y_true", "y_pred"], ["no", "yes"]),
-        (partial(f1_score, average="macro"), ["y_true", "y_pred"], ["no", "yes"]),
-        (log_loss, "y_true", ["lower", "upper"]),
+        pytest.param(
+            *(accuracy_score, ["y_true", "y_pred"], ["no", "yes"]),
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            *(partial(f1_score, average="macro"), ["y_true", "y_pred"], ["no", "yes"]),
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(log_loss, "y_true", ["lower", "upper"], marks=pytest.mark.slow),
     ],
 )
 def test_several_columns_of_predictions(rows, metric, y_true, columns, weighted):

@@ -296,6 +296,7 @@ def exact_coverage(n_first, n_second, rates):
     return held / chance
 
 
+@pytest.mark.slow
 @pytest.mark.promise("Intervals of impact ratios cover the true ratio")
 def test_coverage_of_two_small_groups_is_at_least_nominal():
     assert exact_coverage(6, 8, (0.3, 0.6)) > 0.95

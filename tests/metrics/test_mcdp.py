@@ -103,6 +103,7 @@ def test_exact_value_is_the_definition_on_any_grid(rows, data):
 # --- the approximate method
 
 
+@pytest.mark.slow
 @given(
     scored_rows(grids=(2, 8, 16, 64), max_rows=10),
     st.integers(1, 64),
@@ -176,7 +177,12 @@ def test_equal_distributions_of_different_sizes_have_exactly_no_gap(ticks, times
 
 @pytest.mark.parametrize(
     "increasing",
-    [np.square, np.sqrt, lambda t: (np.exp(t) - 1) / (np.e - 1), lambda t: t / 3 + 0.5],
+    [
+        np.square,
+        pytest.param(np.sqrt, marks=pytest.mark.slow),
+        pytest.param(lambda t: (np.exp(t) - 1) / (np.e - 1), marks=pytest.mark.slow),
+        pytest.param(lambda t: t / 3 + 0.5, marks=pytest.mark.slow),
+    ],
     ids=["square", "root", "exponential", "affine"],
 )
 @given(rows=scored_rows())

@@ -29,7 +29,7 @@ def test_window_that_ends_at_a_decimal_score_sees_it(grid):
         assert measured(scores, groups, epsilon=fits) == 1
 
 
-@pytest.mark.parametrize("grid", [10, 100])
+@pytest.mark.parametrize("grid", [10, pytest.param(100, marks=pytest.mark.slow)])
 def test_window_at_zero_is_cut_to_half_its_length(grid):
     for high in range(2, grid + 1):
         scores, groups = [0.0, high / grid], [0, 1]
@@ -144,7 +144,7 @@ SHAPES = [
 
 
 @pytest.mark.parametrize(
-    "n", [*(pytest.param(n, marks=pytest.mark.slow) for n in (63, 65, 2_000)), 64, 129]
+    "n", [*(pytest.param(n, marks=pytest.mark.slow) for n in (63, 64, 65, 2_000)), 129]
 )
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.__name__)
 def test_many_rows_against_every_window(shape, n):

@@ -65,7 +65,10 @@ OWN = {
     "gap": (PowerMeanGap(), (None, SCORES)),
     "gap of ranks": (PowerMeanGap(scale="rank", power=1.5), (None, SCORES)),
 }
-each_own = pytest.mark.parametrize("name", OWN)
+each_own = pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=[pytest.mark.slow] * (n == "gap of ranks")) for n in OWN],
+)
 
 
 def brute_force(name, groups=GROUPS, rows=slice(None), weights=None):
@@ -231,7 +234,7 @@ OF_SCORES = [mcdp, partial(mcdp, epsilon=0.05), abcc, abroca, calibration_gap]
 
 
 @pytest.mark.parametrize("metric", [*OF_LABELS, *OF_SCORES])
-@pytest.mark.parametrize("n_strata", [1, 20])
+@pytest.mark.parametrize("n_strata", [pytest.param(1, marks=pytest.mark.slow), 20])
 @pytest.mark.promise("A metric converts each argument once, within strata, too")
 def test_each_argument_is_converted_once(metric, n_strata):
     values = DECISIONS if metric in OF_LABELS else SCORES

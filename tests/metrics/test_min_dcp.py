@@ -91,6 +91,7 @@ def test_two_labels_are_exact(seed):
     assert result.upper <= best + 1e-4
 
 
+@pytest.mark.slow
 def test_channel_that_local_searches_miss():
     weights, true = [0.45, 0.55], [[0.28, 0.72], [0.305, 0.695]]
     predicted = [[0.07, 0.93], [0.82, 0.18]]

@@ -62,6 +62,13 @@ METRICS = {
 }
 
 
+#: One of each kind; the others share their arithmetic.
+QUICK = [
+    *("threshold", "numbers", "mcdp", "mcdp, epsilon", "abcc", "madd"),
+    *("calibration gap", "equalized odds", "impact ratios", "absolute errors"),
+]
+
+
 def draw(n_groups=4, seed=0, sizes=60, decimals=2):
     """Rows of groups whose scores and errors differ a little."""
     rng = np.random.default_rng(seed)
@@ -84,7 +91,9 @@ def labels_of(metric, true):
 UNLABELLED = (demographic_parity_difference, mcdp, abcc, madd, impact_ratio_shortfall)
 
 
-@pytest.mark.parametrize("multigroup", ["pairwise", "pooled"])
+@pytest.mark.parametrize(
+    "multigroup", ["pairwise", pytest.param("pooled", marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("name", METRICS)
 def test_a_metric_says_which_groups_have_its_value(name, multigroup):
     metric, kind = METRICS[name]
@@ -118,7 +127,10 @@ def test_a_metric_says_which_groups_have_its_value(name, multigroup):
 @pytest.mark.parametrize(
     "weighted", [False, pytest.param(True, marks=pytest.mark.slow)]
 )
-@pytest.mark.parametrize("name", METRICS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=[pytest.mark.slow] * (n not in QUICK)) for n in METRICS],
+)
 @pytest.mark.usefixtures("rows_are_permuted")
 def test_gap_of_a_pair_is_the_metric_of_its_rows(name, weighted):
     """And the metric is the largest of them, in the given order and in any other."""
@@ -179,6 +191,7 @@ def test_gap_of_a_pair_is_the_metric_of_its_rows(name, weighted):
     assert found.null_mean == pytest.approx(again.null_mean)
 
 
+@pytest.mark.slow
 def test_rows_of_few_cells_are_drawn_as_their_statistic(monkeypatch):
     """Decisions of 400 rows are four numbers, of which permutations are drawn."""
     rng = np.random.default_rng(0)
@@ -221,7 +234,9 @@ def test_a_tiny_group_hides_no_difference_of_others():
     assert (pairs["pvalue"][1:] > 0.2).all()
 
 
-@pytest.mark.parametrize("multigroup", ["pairwise", "pooled"])
+@pytest.mark.parametrize(
+    "multigroup", ["pairwise", pytest.param("pooled", marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("strata", [False, True])
 @pytest.mark.usefixtures("rows_are_permuted")
 def test_order_by_hand(multigroup, strata):
@@ -384,7 +399,14 @@ def test_gaps_of_all_pairs_at_once(seed, epsilon):
         assert found.values[0].tolist() == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.parametrize("metric", [mcdp, partial(mcdp, epsilon=0.05), abcc])
+@pytest.mark.parametrize(
+    "metric",
+    [
+        mcdp,
+        pytest.param(partial(mcdp, epsilon=0.05), marks=pytest.mark.slow),
+        pytest.param(abcc, marks=pytest.mark.slow),
+    ],
+)
 def test_cdfs_of_many_scores_are_compared_at_some(metric):
     """The table has the gaps themselves, and the null distribution the metric."""
     rng = np.random.default_rng(0)

@@ -99,10 +99,18 @@ TRUE_POSITIVES = partial(max_gap, quality="true_positive_rate")
 @pytest.mark.parametrize(
     ("metric", "of_errors"),
     [
-        (partial(partial(equalized_odds_difference), multigroup="pooled"), True),
-        (dcp, True),
+        pytest.param(
+            partial(partial(equalized_odds_difference), multigroup="pooled"),
+            True,
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(dcp, True, marks=pytest.mark.slow),
         (TRUE_POSITIVES, True),
-        (partial(cvar_fairness, quality="false_positive_rate", alpha=0.2), True),
+        pytest.param(
+            partial(cvar_fairness, quality="false_positive_rate", alpha=0.2),
+            True,
+            marks=pytest.mark.slow,
+        ),
         (mcdp, False),
         (
             partial(
@@ -246,6 +254,7 @@ def test_resamples_leave_out_rows_of_weight_zero():
     assert (result.distribution == 1).all()
 
 
+@pytest.mark.slow
 def test_undefined_permutations_of_a_stratum_are_left_out():
     """A stratum where two groups share three positive decisions often lacks a gap."""
     rng = np.random.default_rng(11)

@@ -83,7 +83,9 @@ def pool_by_matrices(rates, sizes, columns):
     return np.transpose([expit(logits), expit(logits - widths), expit(logits + widths)])
 
 
-@pytest.mark.parametrize("names", [["race", "sex"], ["age"]])
+@pytest.mark.parametrize(
+    "names", [pytest.param(["race", "sex"], marks=pytest.mark.slow), ["age"]]
+)
 def test_pooled_rates_are_those_of_covariance_matrices(names):
     people, _, y_pred = draw(np.random.default_rng(1), 400)
     table = pool(people[names], y_pred)
@@ -97,6 +99,7 @@ def test_pooled_rates_are_those_of_covariance_matrices(names):
     np.testing.assert_allclose(table[POOLED], expected, atol=2e-3)
 
 
+@pytest.mark.slow
 def test_large_groups_keep_their_rate_and_small_ones_move_to_that_of_their_columns():
     people, _, y_pred = draw(np.random.default_rng(3), 20_000, own=0.8)
     large = pool(people, y_pred)
@@ -109,6 +112,7 @@ def test_large_groups_keep_their_rate_and_small_ones_move_to_that_of_their_colum
     assert (small["pooled"] < small["pooled_upper"]).all()
 
 
+@pytest.mark.slow
 def test_counts_and_weights_of_one_value_change_nothing():
     people, _, y_pred = draw(np.random.default_rng(5), 300)
     expected = pool(people, y_pred)
@@ -119,6 +123,7 @@ def test_counts_and_weights_of_one_value_change_nothing():
     np.testing.assert_allclose(counted[POOLED], expected[POOLED], atol=1e-9)
 
 
+@pytest.mark.slow
 def test_undefined_rates_are_not_pooled():
     people, _, y_pred = draw(np.random.default_rng(7), 300)
     groups = encode_groups(people, min_group_size=10)
@@ -147,6 +152,7 @@ def test_more_groups_than_pairs_are_compared_of():
     assert result.difference(multigroup="pooled")["lower"].notna().all()
 
 
+@pytest.mark.slow
 def test_within_strata_groups_borrow_from_their_stratum():
     people, _, y_pred = draw(np.random.default_rng(9), 500)
     town = np.arange(500) % 2

@@ -82,9 +82,7 @@ def brute_mcdp(cells, scores, q, odds_ratio):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "n_cases", [4, pytest.param(40, marks=pytest.mark.slow)], ids=["few", "many"]
-)
+@pytest.mark.parametrize("n_cases", [4, 40], ids=["few", "many"])
 def test_bounds_are_those_of_linear_programs_over_all_couplings(n_cases):
     rng, n_attained = np.random.default_rng(0), 0
     for _ in range(n_cases):
@@ -311,6 +309,7 @@ def exact_upper(cells, masses, q, odds_ratio):
     return best
 
 
+@pytest.mark.slow
 @given(
     seed=st.integers(0, 2**32 - 1),
     exponent=st.integers(-12, 0),

@@ -36,7 +36,13 @@ GRID = {"logisticregression__C": [0.01, 1.0]}
 
 @pytest.mark.parametrize(
     "selector",
-    ["sex", 5, -2, lambda X: X["sex"], lambda X: encode_groups(X["sex"])],
+    [
+        "sex",
+        5,
+        pytest.param(-2, marks=pytest.mark.slow),
+        pytest.param(lambda X: X["sex"], marks=pytest.mark.slow),
+        lambda X: encode_groups(X["sex"]),
+    ],
     ids=["name", "position", "negative position", "callable", "callable of Groups"],
 )
 def test_ways_to_name_a_column(biased, selector, make_model):
@@ -317,7 +323,8 @@ def test_decisions_of_several_classes_are_refused(biased, make_model):
 # --- in every scikit-learn function that takes one
 
 
-@pytest.mark.parametrize("n_jobs", [None, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("n_jobs", [None, 2])
 def test_searches(biased, n_jobs, make_model):
     X, y = biased
     search = GridSearchCV(
@@ -358,6 +365,7 @@ def test_whatever_takes_a_scorer_takes_this_one(biased, make_model, scored):
     assert np.isfinite(scored(make_model(), X, y, scorer)).all()
 
 
+@pytest.mark.slow
 def test_cross_validate_with_several_columns_at_once(biased, make_model, by_hand):
     X, y = biased
     scoring = {

@@ -13,6 +13,8 @@ from skfair.metrics import (
 
 LABELS = np.array(["<=50K", ">50K"])
 PARITY = "neg_demographic_parity_difference"
+#: Of scores, decisions and errors.
+QUICK = PARITY, "neg_mcdp", "neg_equalized_odds_difference", "neg_max_gap"
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +28,12 @@ def people():
 
 # Errors of numbers are not those of classes.
 @pytest.mark.parametrize(
-    "name", [name for name in get_fairness_scorer_names() if "error" not in name]
+    "name",
+    [
+        pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow)
+        for name in get_fairness_scorer_names()
+        if "error" not in name
+    ],
 )
 def test_text_labels_score_as_numbers_do(people, name):
     X, y, sex = people

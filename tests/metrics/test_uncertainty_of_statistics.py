@@ -96,7 +96,9 @@ def test_histogram():
     assert found.lower <= found.value <= found.upper
 
 
-@pytest.mark.parametrize("n_bins", [1, 8, 64, 2**16])
+@pytest.mark.parametrize(
+    "n_bins", [8, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 64, 2**16))]
+)
 @pytest.mark.parametrize("method", ["band", "finite_sample"])
 def test_confidence_interval_of_a_histogram(n_bins, method):
     """It contains the interval of the rows, which is what wide bins lead to."""

@@ -57,6 +57,7 @@ def test_groups_are_permuted_within_strata():
     assert set(found.pairs["stratum"]) == set(departments)
 
 
+@pytest.mark.slow
 def test_errors_are_permuted_within_labels_and_strata():
     rng = np.random.default_rng(1)
     y_score, groups, departments = draw_departments(rng, 240)

@@ -226,6 +226,7 @@ def test_undefined_once():
 # --- tests and intervals
 
 
+@pytest.mark.slow
 def test_permutations_pay_for_the_choice_of_the_class():
     rng = np.random.default_rng(0)
     y_score, groups, _ = draw(rng, 200, n_classes=5, n_groups=2)

@@ -155,6 +155,7 @@ def test_a_search_with_many_subgroups_prunes_none_that_is_worst():
     np.testing.assert_allclose(found.table["difference"].abs(), values, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_callable_of_numbers_has_the_mean_of_the_rows_that_count(people):
     frame, y_score = people
     y_true = np.random.default_rng(0).random(2_000)
@@ -229,6 +230,7 @@ def test_finds_the_conjunction(people):
     assert result.table["n_rows"].min() >= 50
 
 
+@pytest.mark.slow
 def test_containers(people):
     frame, y_score = people
     columns = frame[["sex", "race"]]
@@ -462,6 +464,7 @@ def test_level(quality):
     assert 2 <= rejected <= 11  # 6, and two standard errors
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("quality", ["mcdp", "selection_rate"])
 def test_within_strata_it_is_the_largest_of_each_stratum(quality):
     rng = np.random.default_rng(0)

@@ -21,7 +21,7 @@ from skfair.metrics import mcdp
 from skfair.model_selection import compare_models
 
 
-def scored(n_samples=1500):
+def scored(n_samples=800):
     """True labels, scores of three models, and groups."""
     rng = np.random.default_rng(0)
     y, man = rng.integers(0, 2, (2, n_samples))
@@ -103,7 +103,7 @@ def test_rows_without_weight_change_nothing(result):
         [*y, *rng.integers(0, 2, 50)],
         [*groups, *["F", "M"] * 25],
     )
-    weights = np.repeat([1, 0], [1500, 50])
+    weights = np.repeat([1, 0], [800, 50])
     found = compare(y, more, groups, sample_weight=weights)
     assert_frame_equal(found, result)
 
@@ -117,6 +117,7 @@ def test_the_margin_decides():
     assert lax.index[lax["confirmed"]].tolist() == ["new"]
 
 
+@pytest.mark.slow
 def test_decisions_weights_and_rows_without_a_group():
     y, scores, groups = scored(400)
     decisions = {name: (values > 0.5) * 1 for name, values in scores.items()}
@@ -218,6 +219,7 @@ def test_differences_are_those_from_the_baseline(result):
         np.testing.assert_allclose(found, differences)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 def test_comparisons_have_the_figures_of_the_table_and_their_errors(weighted):
     y, scores, groups = scored(600)

@@ -118,7 +118,14 @@ def test_scores_of_folds_summed_by_hand(rows, metric):
     assert found.fold_values.tolist() == [metric(None, part) for part in parts]
 
 
-@pytest.mark.parametrize("metric", [mcdp, equalized_odds_difference, max_gap])
+@pytest.mark.parametrize(
+    "metric",
+    [
+        pytest.param(mcdp, marks=pytest.mark.slow),
+        equalized_odds_difference,
+        pytest.param(max_gap, marks=pytest.mark.slow),
+    ],
+)
 @pytest.mark.promise("`cross_val_fairness` tests the held-out rows")
 def test_interval_and_test_are_those_of_the_held_out_rows(rows, metric):
     X, y, sex = rows
@@ -202,6 +209,7 @@ def test_rows_that_are_never_held_out_do_not_count(rows):
     assert found.n_rows == len(tests) == sum(found.group_sizes.values())
 
 
+@pytest.mark.slow
 def test_masks_as_splits(rows):
     first = np.arange(200) < 80
     positions = np.flatnonzero(first), np.flatnonzero(~first)
@@ -240,6 +248,7 @@ def test_metric_undefined_for_all(rows):
     assert found.group_sizes["X"] == 0
 
 
+@pytest.mark.slow
 def test_groups_for_the_splitter(rows):
     X, y, sex = rows
     people = np.arange(200) // 4

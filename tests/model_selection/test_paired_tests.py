@@ -138,7 +138,13 @@ def accuracy_test(n_rows, n_lost, n_gained, margin, rng):
 
 
 @pytest.mark.parametrize(
-    ("n_rows", "margin"), [(30, 0.02), (100, 0.02), (1000, 0.0028), (5000, 0.001)]
+    ("n_rows", "margin"),
+    [
+        pytest.param(30, 0.02, marks=pytest.mark.slow),
+        (100, 0.02),
+        pytest.param(1000, 0.0028, marks=pytest.mark.slow),
+        pytest.param(5000, 0.001, marks=pytest.mark.slow),
+    ],
 )
 @pytest.mark.parametrize("gained", [0, 0.5])
 def test_an_accuracy_at_the_margin_is_rarely_called_as_good(n_rows, margin, gained):

@@ -69,7 +69,7 @@ def test_against_brute_force(n_metrics):
     check()
 
 
-@pytest.mark.parametrize("n_metrics", [2, 3])
+@pytest.mark.parametrize("n_metrics", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_random_points(n_metrics):
     points = np.random.default_rng(0).random((300, n_metrics))
     reference = np.zeros(n_metrics)

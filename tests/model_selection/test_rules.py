@@ -51,13 +51,22 @@ def within(**options):
     [
         ({}, 0.76, 1),
         ({"tolerance": 0.1}, 0.72, 2),
-        ({"tolerance": 0}, 0.8, 0),
-        ({"tolerance": 0.05}, 0.76, 1),
+        pytest.param({"tolerance": 0}, 0.8, 0, marks=pytest.mark.slow),
+        pytest.param({"tolerance": 0.05}, 0.76, 1, marks=pytest.mark.slow),
         ({"tolerance": 0.05, "kind": "absolute"}, 0.75, 1),
-        ({"tolerance": 0, "kind": "absolute"}, 0.8, 0),
-        ({"tolerance": 9, "kind": "absolute"}, -8.2, 3),
+        pytest.param(
+            {"tolerance": 0, "kind": "absolute"}, 0.8, 0, marks=pytest.mark.slow
+        ),
+        pytest.param(
+            {"tolerance": 9, "kind": "absolute"}, -8.2, 3, marks=pytest.mark.slow
+        ),
         ({"tolerance": 0.5, "reference": 1.0}, 0.5, 3),
-        ({"tolerance": 0.2, "kind": "absolute", "reference": 0.9}, 0.7, 2),
+        pytest.param(
+            {"tolerance": 0.2, "kind": "absolute", "reference": 0.9},
+            0.7,
+            2,
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_fairest_within(options, least, expected):
@@ -92,7 +101,13 @@ def test_bar_is_reached_despite_rounding():
     assert under(results([0.9, 0.1], [-(0.1 + 0.2), -0.1])) == 0
 
 
-@pytest.mark.parametrize("rule", [within(), BestUnder("ap", "fair", limit=0.5)])
+@pytest.mark.parametrize(
+    "rule",
+    [
+        within(),
+        pytest.param(BestUnder("ap", "fair", limit=0.5), marks=pytest.mark.slow),
+    ],
+)
 def test_ties_and_undefined_candidates(rule):
     assert rule(results([0.8, 0.8, 0.8], [-0.2, -0.2, -0.2])) == 0
     assert rule(results([0.79, 0.8, 0.8], [-0.2, -0.2, -0.2])) == 1
@@ -120,7 +135,11 @@ def test_best_under():
         )
 
 
-@pytest.mark.parametrize("fairness", [["fair", "errors"], ("fair", "errors")])
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "fairness",
+    [["fair", "errors"], ("fair", "errors")],
+)
 def test_several_fairness_scores(fairness):
     cv_results = results([0.8, 0.79, 0.78, 0.77], [-0.4, -0.1, -0.3, -0.2])
     cv_results["mean_test_errors"] = np.array([-0.1, -0.35, -0.2, -0.25])
@@ -409,12 +428,13 @@ def search_by(search_class, performance, rule, **options):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("search_class", "rule"),
     [
-        pytest.param(GridSearchCV, within(), marks=pytest.mark.slow),
+        (GridSearchCV, within()),
         (partial(RandomizedSearchCV, n_iter=2), BestUnder("ap", "parity", limit=0.2)),
-        pytest.param(HalvingGridSearchCV, None, marks=pytest.mark.slow),
+        (HalvingGridSearchCV, None),
     ],
 )
 def test_choice_does_not_depend_on_labels(biased, search_class, rule):

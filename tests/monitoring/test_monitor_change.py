@@ -83,6 +83,7 @@ def test_no_alarm_without_a_change():
     assert recent <= {8, 9, 10, 11}
 
 
+@pytest.mark.slow
 def test_stable_rows_above_the_limit_are_no_change():
     """A change is a difference between rows, not a disparity above the limit."""
     monitor = watch(FairnessMonitor(mcdp, at_most=0.1), *[0.6] * 6)
@@ -151,7 +152,9 @@ def known(value, deviation):
     )
 
 
-@pytest.mark.parametrize("deviations", [(0.03, 0.03), (0.01, 0.05)])
+@pytest.mark.parametrize(
+    "deviations", [(0.03, 0.03), pytest.param((0.01, 0.05), marks=pytest.mark.slow)]
+)
 def test_separation_keeps_its_level(deviations):
     """Equal values of normal noise, in the direction that the sample suggests."""
     rng, n_found, tail = np.random.default_rng(0), 0, 0.05
@@ -161,6 +164,7 @@ def test_separation_keeps_its_level(deviations):
     assert 5 < n_found <= 2 * tail * 1000
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.floats(0, 1) | st.integers(0, 10).map(lambda i: i / 10), min_size=4),
     st.sampled_from([0.1, 0.25, 1 / 3, 0.05]),
@@ -240,6 +244,7 @@ def test_what_cannot_be_merged():
         one.merge(within)
 
 
+@pytest.mark.slow
 def test_the_first_possible_look_of_a_change_pays_for_all_pairs_of_starts():
     """A quarter of the level of a look is split over all rows between two starts.
 

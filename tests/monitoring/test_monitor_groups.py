@@ -66,6 +66,7 @@ def update(monitor, *batches):
     return monitor
 
 
+@pytest.mark.slow
 def test_a_tiny_group_does_not_blind_the_monitor():
     batch = rows(408, 485, 7)
     monitor = update(FairnessMonitor(mcdp, at_most=0.05), batch)
@@ -141,6 +142,7 @@ def test_expected_groups_without_rows_are_known():
     assert monitor.left_out_ == {"Non-binary": 0}
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:mcdp leaves groups out")
 @pytest.mark.parametrize("known", [True, False])
 def test_a_group_that_joins_is_no_change(known):

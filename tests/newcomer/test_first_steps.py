@@ -294,7 +294,17 @@ OF_GROUPS = {
 }
 
 
-@pytest.mark.parametrize("name", [*OF_SCORES, *OF_LABELS, *OF_GROUPS])
+#: They draw, or fit models.
+LONG = "GroupCurveDisplay", "compare_models", "explained_gap"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] * (name in LONG))
+        for name in [*OF_SCORES, *OF_LABELS, *OF_GROUPS]
+    ],
+)
 def test_rows_in_another_order_of_any_function(name):
     rng = np.random.default_rng(0)
     scores = pd.Series(rng.random(100).round(2))
@@ -322,7 +332,7 @@ def test_rows_in_another_order_of_any_function(name):
 
 def test_a_metric_in_place_of_a_scorer(people):
     X, y, _ = people
-    score = partial(cross_val_score, pipeline(), X, y, error_score="raise")
+    score = partial(cross_val_score, pipeline(), X, y, cv=2, error_score="raise")
     with pytest.raises(TypeError, match="2 positional arguments"):
         score(scoring=mcdp)
     scorer = get_fairness_scorer("neg_mcdp", sensitive_features="sex")
@@ -371,6 +381,7 @@ def test_deployment_of_one_row_as_json(people):
 # --- tables of any size, batches, and other kinds of scores
 
 
+@pytest.mark.slow
 def test_rows_in_duckdb():
     duckdb = pytest.importorskip("duckdb")
     table = duckdb.sql(
@@ -414,7 +425,7 @@ def test_missing_groups(people, fitted):
         says=column,
     )
     assert "(missing)" in repaired.groups_
-    score = partial(cross_val_score, pipeline(), X, y, error_score="raise")
+    score = partial(cross_val_score, pipeline(), X, y, cv=2, error_score="raise")
     scorer = partial(get_fairness_scorer, "neg_mcdp")
     known = lambda X: encode_groups(X["sex"], missing="drop")  # noqa: E731
     typed(

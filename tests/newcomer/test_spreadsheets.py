@@ -77,9 +77,13 @@ def test_points_are_no_decimal_commas(run, rows):
 @pytest.mark.parametrize(
     ("write", "options"),
     [
-        ("{:,}".format, ["--thousands", ","]),
+        pytest.param("{:,}".format, ["--thousands", ","], marks=pytest.mark.slow),
         (lambda p: f"{p:,}".replace(",", "."), ["--thousands", ".", "--decimal", ","]),
-        (lambda p: f"{p:,}".replace(",", " "), ["--thousands", " "]),
+        pytest.param(
+            lambda p: f"{p:,}".replace(",", " "),
+            ["--thousands", " "],
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_marks_of_thousands(run, rows, write, options):
@@ -109,8 +113,8 @@ def test_percentages_are_refused_with_what_to_write(run, rows):
 @pytest.mark.parametrize(
     ("labels", "typed"),
     [
-        (["FALSE", "TRUE"], "TRUE"),
         (["0.0", "1.0"], "1"),
+        pytest.param(["FALSE", "TRUE"], "TRUE", marks=pytest.mark.slow),
         pytest.param(["false", "true"], "true", marks=pytest.mark.slow),
         pytest.param(["0", "1"], "1.0", marks=pytest.mark.slow),
     ],

@@ -67,6 +67,7 @@ def predictions(model, X, sex):
     return getattr(model, method)(X, **({"sensitive_features": sex} if takes else {}))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_pipeline_passes_weights_to_its_last_step(name, people):
     X, y, sex = people

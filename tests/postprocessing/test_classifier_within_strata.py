@@ -84,11 +84,12 @@ def test_departments_are_repaired_by_themselves(people):
     assert model.score(X, y, **given) == np.mean(model.predict(X, **given) == y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [
         {"max_mcdp": 0.1, "accuracy_loss": "zero_one"},
-        pytest.param({"fairness": "mcdp"}, marks=pytest.mark.slow),
+        {"fairness": "mcdp"},
     ],
 )
 def test_losses_are_means_over_strata(people, options):
@@ -113,6 +114,7 @@ def test_losses_are_means_over_strata(people, options):
     assert_allclose(model.losses_["fairness_loss"], expected, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_losses_of_one_stratum(people):
     """Accuracy is that of all rows, fairness that of the stratum."""
     X, y, group = people
@@ -131,6 +133,7 @@ def test_losses_of_one_stratum(people):
             assert loss == pytest.approx(np.mean((repaired >= 0.5) != y), abs=2e-3)
 
 
+@pytest.mark.slow
 def test_a_map_without_the_group_within_strata(people):
     """The table of strengths and the comparison are of the mean gap within strata."""
     X, y, group = people

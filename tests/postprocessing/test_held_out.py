@@ -83,6 +83,7 @@ def test_a_generator_of_splits_serves_once():
         model.fit(X, y, sensitive_features=groups)
 
 
+@pytest.mark.slow
 def test_fit_where_transformers_return_tables(biased):
     X, y, groups = biased
     model = MADDPostProcessor(LogisticRegression(), repair_level=1.0)

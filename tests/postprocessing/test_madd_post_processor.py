@@ -45,7 +45,7 @@ def test_level_0_is_the_plain_classifier(people):
 def test_threshold_of_predictions(people):
     X, y, _ = people
     model = MADDPostProcessor(
-        LogisticRegression(), sensitive_features="is_man", threshold=0.3
+        LogisticRegression(), sensitive_features="is_man", threshold=0.3, cv=2
     ).fit(X, y)
     expected = np.where(model.predict_proba(X)[:, 1] >= 0.3, "yes", "no")
     assert_array_equal(model.predict(X), expected)
@@ -105,7 +105,7 @@ def test_bad_parameters(people, options, match):
 # --- where the groups come from
 
 
-@pytest.mark.parametrize("drop", [True, False])
+@pytest.mark.parametrize("drop", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_inner_estimator_gets_the_users_dataframe(people, drop):
     X, y, _ = people
     columns = ["skill", "proxy"] if drop else ["is_man", "skill", "proxy"]
@@ -114,6 +114,7 @@ def test_inner_estimator_gets_the_users_dataframe(people, drop):
         make_pipeline(named, LogisticRegression()),
         sensitive_features="is_man",
         drop_sensitive=drop,
+        cv=2,
     ).fit(X, y)
     inner = model.estimators_[0][0]
     assert inner.feature_names_in_.tolist() == columns
@@ -123,7 +124,7 @@ def test_inner_estimator_gets_the_users_dataframe(people, drop):
 
 def test_predict_without_groups(people):
     X, y, sex = people
-    model = MADDPostProcessor(LogisticRegression())
+    model = MADDPostProcessor(LogisticRegression(), cv=2)
     model.fit(X, y, sensitive_features=sex)
     for ask in (model.predict, model.predict_proba, lambda X: model.score(X, y)):
         with pytest.raises(
@@ -134,7 +135,7 @@ def test_predict_without_groups(people):
 
 def test_score_is_the_accuracy_of_predictions(people):
     X, y, sex = people
-    model = MADDPostProcessor(LogisticRegression(), repair_level=1)
+    model = MADDPostProcessor(LogisticRegression(), repair_level=1, cv=2)
     model.fit(X, y, sensitive_features=sex)
     right = model.predict(X, sensitive_features=sex) == y
     assert model.score(X, y, sensitive_features=sex) == right.mean()
@@ -143,7 +144,9 @@ def test_score_is_the_accuracy_of_predictions(people):
     assert found == pytest.approx(np.average(right, weights=weights))
 
 
-@pytest.mark.parametrize("in_strata", [False, True])
+@pytest.mark.parametrize(
+    "in_strata", [pytest.param(False, marks=pytest.mark.slow), True]
+)
 def test_one_map_for_all_folds(people, in_strata):
     X, y, sex = people
     office = np.arange(len(y)) % 2 if in_strata else None
@@ -162,7 +165,8 @@ def test_one_map_for_all_folds(people, in_strata):
     assert_allclose(model.predict_proba(X, **given)[:, 1], expected, atol=1e-12)
 
 
-@pytest.mark.parametrize("depth", [1, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("depth", [1, 3])
 def test_models_of_few_scores(make_people, depth):
     X, y, sex = make_people(1500)
     new, _, sex_new = make_people(20_000, seed=1)
@@ -184,6 +188,7 @@ def test_models_of_few_scores(make_people, depth):
     assert gap_left(model) < 0.15
 
 
+@pytest.mark.slow
 def test_random_ties_draw_nothing_where_no_scores_are_tied(people):
     X, y, sex = people
     found = []
@@ -198,9 +203,10 @@ def test_random_ties_draw_nothing_where_no_scores_are_tied(people):
 # --- the largest gap, and the comparison with no repair
 
 
+@pytest.mark.slow
 def test_largest_gap_on_new_rows(people, make_people, gap):
     X, y, sex = people
-    model = MADDPostProcessor(LogisticRegression(), max_mcdp=0.15)
+    model = MADDPostProcessor(LogisticRegression(), max_mcdp=0.15, cv=2)
     model.fit(X, y, sensitive_features=sex)
     new, _, new_sex = make_people(4000, seed=1)
     assert gap(model, new, new_sex, sensitive_features=new_sex) < 0.15 + 0.08
@@ -216,7 +222,7 @@ def test_largest_gap_on_new_rows(people, make_people, gap):
 
 def test_comparison_is_of_held_out_rows(people):
     X, y, sex = people
-    model = MADDPostProcessor(LogisticRegression(), repair_level=1.0)
+    model = MADDPostProcessor(LogisticRegression(), repair_level=1.0, cv=2)
     found = model.fit(X, y, sensitive_features=sex).comparison_
     assert found.baseline["mcdp"] > 0.35
     assert 0.01 < found.mitigated["mcdp"] < 0.08
@@ -279,6 +285,7 @@ def test_a_gap_that_is_allowed_is_no_reason_to_warn(people):
         assert model.comparison_.mitigated["mcdp"] <= plain
 
 
+@pytest.mark.slow
 def test_a_rare_group_that_does_not_differ_leaves_the_others_repaired(people):
     X, y, sex = people
     groups = np.array(sex, dtype=object)
@@ -288,6 +295,7 @@ def test_a_rare_group_that_does_not_differ_leaves_the_others_repaired(people):
     assert model.repairer_ is not None
 
 
+@pytest.mark.slow
 def test_a_level_of_0_that_is_chosen_is_said_and_one_that_is_given_is_not():
     X, y, groups = failing_students()
     model = MADDPostProcessor(
@@ -318,6 +326,7 @@ def test_the_loss_of_performance_is_stated():
     assert " ± " in repr(found)
 
 
+@pytest.mark.slow
 def test_the_true_label_is_no_stratum(people):
     X, y, sex = people
     model = MADDPostProcessor(LogisticRegression())
@@ -336,7 +345,7 @@ def test_a_group_of_weight_zero_is_absent(people):
     groups = np.array(sex, dtype=object)
     groups[:30] = "rare"
     weights = np.where(groups == "rare", 0, 1)
-    model = MADDPostProcessor(LogisticRegression(), repair_level=1.0)
+    model = MADDPostProcessor(LogisticRegression(), repair_level=1.0, cv=2)
     given = {"sensitive_features": groups, "sample_weight": weights}
     model.fit(X, y, **given)
     assert model.groups_ == ("F", "M")
@@ -390,7 +399,7 @@ def test_routing_to_classifier_and_splitter(people):
         assert len(model.estimators_) == 3
 
 
-@pytest.mark.parametrize("unit", [1e-6, 1000.5])
+@pytest.mark.parametrize("unit", [pytest.param(1e-6, marks=pytest.mark.slow), 1000.5])
 def test_fractional_weights_have_no_unit(people, unit):
     """Their totals, which may be below 1, are no numbers of rows."""
     X, y, sex = (part[:400] for part in people)

@@ -55,7 +55,9 @@ def test_pooled_answers_a_missing_group(people, plain, model, missing):
     assert_allclose(model.predict_proba(batch.iloc[[2]]), found[[2]])  # alone
 
 
-@pytest.mark.parametrize("bad", ["X", *MISSING])
+@pytest.mark.parametrize(
+    "bad", ["X", None, *(pytest.param(x, marks=pytest.mark.slow) for x in MISSING[1:])]
+)
 def test_the_remedy_can_be_typed(people, model, bad):
     batch = people[0].head(5).reset_index(drop=True)
     batch.loc[[1, 3], "sex"] = bad

@@ -80,6 +80,7 @@ def test_the_noise_of_maps_is_in_the_gap_that_is_stated():
     assert found.baseline["mcdp"] < plain
 
 
+@pytest.mark.slow
 def test_fewer_rows_leave_more_room():
     few, more = (fitted((n_rows, n_rows)).repairer_.max_mcdp for n_rows in (200, 1000))
     assert 0.02 < few < more - 0.01 < 0.09
@@ -92,6 +93,7 @@ def test_groups_within_the_limit_are_left_as_they_are():
     assert_array_equal(found[:, 1], PLAIN.predict_proba(X)[:, 1])
 
 
+@pytest.mark.slow
 def test_a_group_that_no_repair_can_steer_is_named_with_both_figures():
     with pytest.warns(MitigationWarning, match="max_mcdp") as caught:
         model = fitted((300, 300, 5))
@@ -136,10 +138,9 @@ def test_a_limit_of_zero_is_a_repair_in_full():
     assert model.repairer_.max_mcdp == 0  # and nothing is warned of
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:FrozenEstimator.fit takes no sample_weight")
-@pytest.mark.parametrize(
-    "unit", [1, pytest.param(0.01, marks=pytest.mark.slow), 1000.5]
-)
+@pytest.mark.parametrize("unit", [1, *(n for n in (0.01, 1000.5))])
 def test_weights_count_as_rows_and_have_no_unit(unit):
     X, y, groups = draw((250, 250))
     model = MADDPostProcessor(PLAIN, max_mcdp=0.1)
@@ -182,6 +183,7 @@ def test_strata_random_ties_and_numbers_have_the_same_limit():
     assert 0 < number.repairer_.max_mcdp < 0.09
 
 
+@pytest.mark.slow
 def test_a_fitted_classifier_holds_no_halves():
     size = [len(pickle.dumps(fitted((n, n)))) for n in (200, 400)]
     assert size[1] - size[0] < 400 * 200  # bytes for each of 400 more rows

@@ -155,7 +155,9 @@ def test_zero_one_loss_with_spread_ties_is_the_expected_one():
         assert loss == pytest.approx(np.mean(draws), abs=0.003)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    "weighted", [pytest.param(False, marks=pytest.mark.slow), True]
+)
 def test_log_loss_and_callables_are_those_of_repaired_scores(weighted):
     y, scores, groups = make_biased_scores(600, random_state=0)
     weights = np.random.default_rng(0).random(600) if weighted else None
@@ -307,6 +309,7 @@ def test_standard_error_is_that_of_a_mean_over_parts():
     assert_allclose(error_of(parts), expected, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_rows_held_out_twice_are_no_more_rows():
     y, scores, groups = make_biased_scores(1200, random_state=0)
     splits = [*KFold(3).split(scores)]
@@ -336,6 +339,7 @@ def test_rounding_does_not_choose_between_equal_losses(monkeypatch):
     assert judged == [0.5] == [model.repair_level_]
 
 
+@pytest.mark.slow
 def test_least_sizes_of_groups_are_not_those_of_folds():
     y, scores, groups = make_biased_scores(600, random_state=0)
     model = MADDPostProcessor(FrozenEstimator(Identity().fit(None, y)))
@@ -423,7 +427,7 @@ def test_weights_that_leave_few_rows_make_noise_larger():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ties", ["mid", "random"])
-@pytest.mark.parametrize("n_groups", [pytest.param(2, marks=pytest.mark.slow), 3])
+@pytest.mark.parametrize("n_groups", [2, 3])
 @pytest.mark.parametrize(
     ("rounded", "threshold"), [(False, 0.5), (True, 0.5), (True, 0.35), (False, 1.0)]
 )
@@ -466,6 +470,7 @@ def test_thresholds_within_a_step_of_the_other_group(threshold):
         assert loss == pytest.approx(np.mean((moved >= threshold - 1e-12) != y))
 
 
+@pytest.mark.slow
 def test_shared_scores_do_not_hide_what_repair_reaches():
     generator = np.random.default_rng(0)
     groups = np.arange(4000) % 2

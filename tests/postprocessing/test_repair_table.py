@@ -55,6 +55,7 @@ def test_intersections_have_a_column_each():
     assert len(table[["group_0", "group_1"]].drop_duplicates()) == 4
 
 
+@pytest.mark.slow
 def test_a_tolerance_bounds_the_size():
     rng = np.random.default_rng(0)
     scores = np.concatenate([rng.beta(2, 3, 20_000), rng.beta(3, 2, 20_000)])

@@ -36,7 +36,9 @@ OPTIONS = [
 
 
 @pytest.mark.parametrize("options", OPTIONS)
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    "weighted", [pytest.param(False, marks=pytest.mark.slow), True]
+)
 def test_each_stratum_is_repaired_by_itself(rows, options, weighted):
     _, scores, group, dept = rows
     weights = np.arange(900) % 4 if weighted else np.ones(900)

@@ -76,6 +76,7 @@ def test_rows_without_a_group_stay_and_weights_count(people):
         model.fit(X, y, sensitive_features=sex, sample_weight=weights)
 
 
+@pytest.mark.slow
 def test_in_a_pipeline_a_search_and_a_pickle(people):
     X, y, sex = people
     X = X.assign(sex=sex.to_numpy())

@@ -40,7 +40,11 @@ def fitted(salaries, estimator=None, n_rows=1000, **options):
 
 @pytest.mark.parametrize(
     ("options", "largest"),
-    [({}, 0), ({"max_mcdp": 0.2}, 0.2), ({"repair_level": 0.5}, 0.25)],
+    [
+        ({}, 0),
+        pytest.param({"max_mcdp": 0.2}, 0.2, marks=pytest.mark.slow),
+        pytest.param({"repair_level": 0.5}, 0.25, marks=pytest.mark.slow),
+    ],
 )
 def test_gap_on_new_rows_is_the_one_asked_for(salaries, options, largest):
     X, y, sex = salaries
@@ -60,6 +64,7 @@ def test_gap_on_new_rows_is_the_one_asked_for(salaries, options, largest):
     )
 
 
+@pytest.mark.slow
 def test_without_repair_it_is_the_mean_of_the_folds(salaries):
     X, _, sex = salaries
     for options in ({"max_mcdp": 1.0}, {"repair_level": 0.0}):
@@ -68,6 +73,7 @@ def test_without_repair_it_is_the_mean_of_the_folds(salaries):
         assert_allclose(model.predict(X, sensitive_features=sex), plain, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_frozen_regressor_keeps_its_predictions_within_the_gap(salaries):
     X, y, sex = salaries
     plain = LinearRegression().fit(X[:500], y[:500])
@@ -113,6 +119,7 @@ def test_worse_than_plain_is_warned_of(salaries):
     assert gap(model.predict(X, sensitive_features=sex), sex) < 0.15
 
 
+@pytest.mark.slow
 def test_strata(salaries):
     X, y, sex = salaries
     office = np.arange(len(y)) % 2

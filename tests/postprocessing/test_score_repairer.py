@@ -115,7 +115,15 @@ def test_equations_11_to_14_on_known_distributions(simulated):
         assert_allclose(after, (1 - level) * own + level * pooled, atol=2e-4)
 
 
-@pytest.mark.parametrize("level", [0.25, 0.5, 0.75, 0.9])
+@pytest.mark.parametrize(
+    "level",
+    [
+        pytest.param(0.25, marks=pytest.mark.slow),
+        0.5,
+        pytest.param(0.75, marks=pytest.mark.slow),
+        pytest.param(0.9, marks=pytest.mark.slow),
+    ],
+)
 @pytest.mark.parametrize("metric", [madd, mcdp])
 def test_distances_fall_to_one_minus_the_level_on_new_rows(simulated, level, metric):
     scores, groups = simulated
@@ -258,7 +266,15 @@ def smoothing(sizes):
     return (0.7 / np.sqrt(n_rows) + 1 / n_rows).sum()
 
 
-@pytest.mark.parametrize("max_mcdp", [0.0, 0.03, 0.1, 0.25])
+@pytest.mark.parametrize(
+    "max_mcdp",
+    [
+        0.0,
+        pytest.param(0.03, marks=pytest.mark.slow),
+        0.1,
+        pytest.param(0.25, marks=pytest.mark.slow),
+    ],
+)
 @pytest.mark.parametrize("sizes", [(2000, 2000), (400, 3600), (300, 500, 700, 900)])
 @pytest.mark.promise("Repair ends at the gap asked for")
 def test_largest_gap_is_the_one_asked_for(sizes, max_mcdp):
@@ -288,8 +304,19 @@ def test_full_repair_gives_the_mean_of_the_quantiles():
     assert_allclose(np.sort(moved[groups == 0])[10:-10], middle[10:-10], atol=0.02)
 
 
-@pytest.mark.parametrize("max_mcdp", [0.0, 0.1, 0.3])
-@pytest.mark.parametrize("sizes", [(900, 900), (600, 1200)])
+@pytest.mark.parametrize(
+    ("sizes", "max_mcdp"),
+    [
+        ((600, 1200), 0.0),
+        *(
+            pytest.param(*each, marks=pytest.mark.slow)
+            for each in [
+                *(((900, 900), 0.0), ((900, 900), 0.1), ((900, 900), 0.3)),
+                *(((600, 1200), 0.1), ((600, 1200), 0.3)),
+            ]
+        ),
+    ],
+)
 def test_no_thresholds_within_the_gap_decide_better(sizes, max_mcdp):
     """Decisions of probabilities, whatever a false positive costs."""
     scores, groups = disparate(sizes, seed=1)
@@ -329,7 +356,7 @@ def test_scores_of_groups_that_are_near_enough_stay_as_they_are():
 
 
 def test_gaps_are_limited_the_less_the_smaller_they_are():
-    scores, groups = disparate([20_000, 60_000])
+    scores, groups = disparate([10_000, 30_000])
     moved = ScoreRepairer(max_mcdp=0.2).fit_transform(scores, sensitive_features=groups)
     points = np.linspace(0, 1, 101)[:, None]
     before, after = (
@@ -365,7 +392,10 @@ def test_band_keeps_order_and_mean(n_groups, n_knots, max_mcdp, random):
 # --- small groups
 
 
-@pytest.mark.parametrize("options", [{"repair_level": 1}, {"max_mcdp": 0}])
+@pytest.mark.parametrize(
+    "options",
+    [{"repair_level": 1}, pytest.param({"max_mcdp": 0}, marks=pytest.mark.slow)],
+)
 def test_most_of_the_true_gap_of_a_small_group_is_repaired(options):
     left, places = [], (np.arange(2000) + 0.5) / 2000
     new = beta.ppf(places, 2, 3), beta.ppf(places, 3, 2.5)
@@ -404,6 +434,7 @@ def test_a_statistic_gives_the_map_of_its_rows(rows, amount, weighted):
     )
 
 
+@pytest.mark.slow
 @given(scored_rows(), st.booleans())
 def test_cells_of_one_score_give_the_map_of_the_rows(rows, weighted):
     scores, groups = rows
@@ -500,7 +531,14 @@ def test_shared_scores_are_not_promised():
 
 
 @pytest.mark.parametrize("decimals", [2, 3])
-@pytest.mark.parametrize("max_mcdp", [0.05, 0.1, 0.15])
+@pytest.mark.parametrize(
+    "max_mcdp",
+    [
+        pytest.param(0.05, marks=pytest.mark.slow),
+        0.1,
+        pytest.param(0.15, marks=pytest.mark.slow),
+    ],
+)
 def test_shared_scores_leave_room_for_the_limit(decimals, max_mcdp):
     """The repair aims lower by what ties leave, so that nothing is to be warned of."""
     scores, groups = disparate((20_000, 20_000))
@@ -516,7 +554,7 @@ def test_shared_scores_leave_room_for_the_limit(decimals, max_mcdp):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
-    [{"max_mcdp": 0.1}, pytest.param({"repair_level": 0.7}, marks=pytest.mark.slow)],
+    [{"max_mcdp": 0.1}, {"repair_level": 0.7}],
     ids=str,
 )
 def test_expected_gap_of_a_sample(options):

@@ -32,7 +32,7 @@ WITH_THRESHOLD = {
     "in a search": GridSearchCV(FIXED, {"estimator__C": [1.0]}, cv=2),
     "none": LogisticRegression(),
 }
-QUICK = "fixed", "of the first class", "tuned"
+QUICK = "fixed", "of the first class"
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,10 @@ def people():
     return X, np.where(generator.random(300) < chance, "yes", "no")
 
 
-@pytest.fixture(scope="module", params=["madd", "unaware"])
+@pytest.fixture(
+    scope="module",
+    params=["madd", pytest.param("unaware", marks=pytest.mark.slow)],
+)
 def repair(request):
     """Make a repair that leaves scores as they are."""
     options = {"cv": 2, "sensitive_features": 1}

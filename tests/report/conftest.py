@@ -57,7 +57,7 @@ def report(make_report, scored):
 
 
 @pytest.fixture(scope="session")
-def page(report):
+def large_page(report):
     return report.to_html()
 
 

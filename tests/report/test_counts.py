@@ -6,7 +6,7 @@ import pytest
 
 from skfair.report import FairnessReport
 
-QUICK = {"n_resamples": 20, "n_permutations": 99, "random_state": 0}
+QUICK = {"n_resamples": 5, "n_permutations": 59, "random_state": 0}
 TABLES = "metrics", "models", "groups", "impact_ratios", "strata"
 
 
@@ -38,15 +38,13 @@ def reports(table, **columns):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "columns",
     [
         {"y_pred": "d"},
-        pytest.param(
-            {"y_true": "y", "y_score": "p", "sample_weight": "w"},
-            marks=pytest.mark.slow,
-        ),
-        pytest.param({"y_true": "y", "y_pred": ["d", "y"]}, marks=pytest.mark.slow),
+        {"y_true": "y", "y_score": "p", "sample_weight": "w"},
+        {"y_true": "y", "y_pred": ["d", "y"]},
     ],
     ids=["decisions", "scores", "two models"],
 )

@@ -113,6 +113,7 @@ def one_against_one():
     return y_true, y_pred, np.r_[groups, more]
 
 
+@pytest.mark.slow
 def test_one_person_is_not_compared_with_one(one_against_one, make_report):
     y_true, y_pred, groups = one_against_one
     assert equalized_odds_difference(y_true, y_pred, sensitive_features=groups) == 1.0

@@ -71,7 +71,7 @@ WEIGHTS = [None, pytest.param("weight", marks=pytest.mark.slow)]
 
 @pytest.mark.parametrize("weight", WEIGHTS)
 def test_few_rows_are_read(weight):
-    data, metrics = draw(300), ["max_gap", "mcdp"]
+    data, metrics = draw(300), ["mcdp"]
     found = of_table(data.lazy(), weight, metrics=metrics)
     assert found.summary == of_rows(data, weight, metrics=metrics).summary
 

@@ -157,7 +157,18 @@ def brute_calibration(true, score, weights, n_bins):
     return sum(abs(sums) for sums in bins.values()) / total
 
 
-@pytest.mark.parametrize("n_rows", [1, 7, 99, 199, 200, 850, 3_000])
+@pytest.mark.parametrize(
+    "n_rows",
+    [
+        pytest.param(1, marks=pytest.mark.slow),
+        7,
+        pytest.param(99, marks=pytest.mark.slow),
+        199,
+        200,
+        850,
+        pytest.param(3_000, marks=pytest.mark.slow),
+    ],
+)
 @pytest.mark.parametrize("decimals", [0, 1, 6])
 def test_calibration_error_is_that_of_bins(n_rows, decimals):
     rng = np.random.default_rng(n_rows)

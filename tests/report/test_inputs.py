@@ -126,6 +126,7 @@ def test_without_labels_only_parity():
     assert report.summary["models"][0]["performance"]["accuracy"] is None
 
 
+@pytest.mark.slow
 def test_nothing_given_is_modified():
     y_score = P.copy()
     people = pd.DataFrame({"sex": S, "x": S})
@@ -190,6 +191,7 @@ def test_first_class_as_the_positive_one(biased):
     assert report.summary["models"][0]["name"] == "LogisticRegression"
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:MADDPostProcessor, on")
 def test_estimators_that_ask_for_groups(biased):
     X, y = biased
@@ -267,7 +269,7 @@ def _groups(report):
     return report.summary["attributes"][0]["results"][0]["groups"]
 
 
-@pytest.mark.parametrize("pos_label", [0, "yes"])
+@pytest.mark.parametrize("pos_label", [0, pytest.param("yes", marks=pytest.mark.slow)])
 def test_a_table_of_class_probabilities_is_one_model(pos_label):
     labels = [0, 1] if pos_label != "yes" else ["no", "yes"]
     y_true = np.array(labels)[Y]
@@ -286,7 +288,10 @@ def test_a_table_of_class_probabilities_is_one_model(pos_label):
     assert set(two.to_frame()["model"]) == {"a", "b"}
 
 
-@pytest.mark.parametrize("argument", ["sensitive_features", "control_features"])
+@pytest.mark.parametrize(
+    "argument",
+    ["sensitive_features", pytest.param("control_features", marks=pytest.mark.slow)],
+)
 def test_rows_in_another_order_are_warned_of(argument):
     y_score, order = pd.Series(P), np.random.default_rng(0).permutation(40)
     labels = {"sensitive_features": S, "control_features": Y}[argument]

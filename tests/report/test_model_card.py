@@ -4,10 +4,11 @@ import pytest
 
 from skfair.report import FairnessReport
 
+pytestmark = pytest.mark.slow  # skops takes a second to be imported
+
 
 @pytest.fixture
 def model_card():
-    # Imported by the test that runs, since skops takes half a second.
     card = pytest.importorskip("skops.card", reason="the extra skops")
     return card.Card(None, template={"Evaluation": "", "Citation": "none"})
 

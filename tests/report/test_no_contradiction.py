@@ -173,14 +173,13 @@ FEW = ["demographic_parity_difference", "mcdp", "equalized_odds_difference"]
 FEW += ["calibration_gap"]
 
 
+@pytest.mark.slow
 @pytest.mark.promise("What a report says of one difference never contradicts itself")
 @pytest.mark.parametrize(
     ("seeds", "largest", "options"),
     [
         ((1, 9, 11), 300, {"metrics": FEW, "n_permutations": 59}),
-        pytest.param(
-            (100, 101, 106, 107), 5_000, {"n_permutations": 99}, marks=pytest.mark.slow
-        ),
+        ((100, 101, 106, 107), 5_000, {"n_permutations": 99}),
     ],
     ids=["few rows", "any sizes"],
 )

@@ -63,6 +63,7 @@ def test_the_interval_of_the_accuracy_is_that_of_wilson(make_report, scored):
     assert_allclose((row.lower, row.upper), ends)
 
 
+@pytest.mark.slow
 def test_every_performance_has_an_interval_that_holds_it(report):
     frame = report.to_frame("models")
     assert frame["model"].value_counts().tolist() == [6, 6]

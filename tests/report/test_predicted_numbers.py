@@ -31,6 +31,7 @@ METRICS = {
     "mean_error_difference": mean_error_difference,
     "mean_absolute_error_difference": mean_absolute_error_difference,
 }
+QUICK = ("mcdp",)
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +59,13 @@ def weighted(make_report, people):
     )
 
 
-@pytest.mark.parametrize("key", METRICS)
+@pytest.mark.parametrize(
+    "key",
+    [
+        pytest.param(key, marks=[pytest.mark.slow] * (key not in QUICK))
+        for key in METRICS
+    ],
+)
 def test_numbers_are_those_of_the_metrics(weighted, people, key):
     salary, predicted, sex, office, weights = people
     given = {"sensitive_features": sex, "sample_weight": weights}
@@ -277,6 +284,7 @@ def test_p_values_are_the_same_in_every_unit(make_report, people, unit):
     assert made(unit) == made(1.0)
 
 
+@pytest.mark.slow
 def test_rounding_of_large_numbers_is_no_difference(make_report, people):
     _, predicted, sex, *_ = people
     large = predicted * 1e8 / 3

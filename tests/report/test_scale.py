@@ -54,6 +54,7 @@ def of_ranks(make_report, decided):
     )
 
 
+@pytest.mark.slow
 def test_numbers_are_those_of_the_metrics(of_ranks, decided):
     """Ranks are those among the rows that are compared."""
     _, values, groups, weights = decided
@@ -171,6 +172,7 @@ def test_bad_arguments(change, message):
         )
 
 
+@pytest.mark.slow
 def test_estimators(make_report):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(120, 2))

@@ -43,7 +43,9 @@ def within(make_report, rows):
     )
 
 
-@pytest.mark.parametrize("key", METRICS)
+@pytest.mark.parametrize(
+    "key", [*METRICS[1:], pytest.param(METRICS[0], marks=pytest.mark.slow)]
+)
 def test_numbers_are_those_of_the_metrics(within, rows, key):
     y_true, y_score, sex, departments = rows
     found = within.to_frame("strata").set_index("metric").loc[key]
@@ -141,6 +143,7 @@ def test_what_is_left_out_is_named(make_report, rows):
     assert "No stratum has two groups" in alone.to_markdown()
 
 
+@pytest.mark.slow
 def test_strata_of_an_estimator(rows):
     y_true, y_score, sex, departments = rows
     X = pd.DataFrame({"score": y_score, "sex": sex, "department": departments})

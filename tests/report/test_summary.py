@@ -4,8 +4,10 @@ import json
 
 import numpy as np
 import pandas as pd
+import pytest
 
 
+@pytest.mark.slow
 def test_seeds(make_report, scored):
     y_true, y_score, people = scored
     options = {"sensitive_features": people["sex"], "metrics": ["mcdp"]}
@@ -19,15 +21,16 @@ def test_seeds(make_report, scored):
     assert other.to_frame().loc[0, "null_mean"] != drawn.to_frame().loc[0, "null_mean"]
 
 
-def test_summary_is_json(report, make_report, scored):
+def test_summary_is_json(small_report, make_report, scored):
     y_true, y_score, _ = scored
     one_group = make_report(y_true, y_score, sensitive_features=["a"] * 600)
-    for made in (report, one_group):
+    for made in (small_report, one_group):
         text = json.dumps(made.summary, allow_nan=False)
         again = type(made)(json.loads(text))
         pd.testing.assert_frame_equal(again.to_frame(), made.to_frame())
 
 
+@pytest.mark.slow
 def test_frame(report):
     frame = report.to_frame()
     assert len(frame) == 2 * 3 * len(report.summary["settings"]["calls"])

@@ -31,6 +31,7 @@ def untested(make_light):
     return make_light(n_permutations=0)
 
 
+@pytest.mark.slow
 def test_a_report_without_permutations_says_so(untested, make_light):
     frame = untested.to_frame()
     assert frame.pvalue.isna().all()
@@ -123,6 +124,7 @@ def test_a_limit_is_a_line_and_a_sentence(limit, sentence, make_light):
     assert json.loads(json.dumps(report.summary))["settings"]["limit"] == limit
 
 
+@pytest.mark.slow
 def test_undecided_is_said(make_light):
     wide = make_light()
     measure = wide.summary["attributes"][0]["results"][0]["measures"][0]
@@ -149,6 +151,7 @@ def test_several_models_are_one_table_and_folded_details(make_report, scored):
         assert f"{model['performance']['accuracy']:.3f}" in unfolded
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "words"), [(3, "three"), (2, "two")])
 def test_the_adjustment_counts_the_questions_asked(make_report, scored, n, words):
     y_true, y_score, people = scored

@@ -135,6 +135,7 @@ def test_pooled_sentences_speak_of_everyone(make_report, scored):
     assert "(2 of 12)" in found["cvar_fairness"]
 
 
+@pytest.mark.slow
 def test_chance_is_told(report):
     frame = report.to_frame()
     small = frame["pvalue"] <= 0.05
@@ -361,6 +362,7 @@ def test_the_value_of_the_table_is_in_the_verdict_where_others_decide(make_repor
     assert "- Difference of selection rates: 55.0% of “c” and 38.0% of “b” get" in text
 
 
+@pytest.mark.slow
 def test_markdown_says_what_the_page_says(make_report, scored):
     y_true, y_score, people = scored
     report = make_report(y_true, y_score, sensitive_features=people)

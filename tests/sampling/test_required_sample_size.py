@@ -87,6 +87,7 @@ def test_rate_of_weighted_sampling_is_equation_39():
     assert result.asymptotic == pytest.approx(1 / 256 / 0.45**4)
 
 
+@pytest.mark.slow
 def test_rate_and_rows_of_other_exponents():
     """Rows as the population comes need more than the exponent 2/3 (equation 39)."""
     weights = 1 / np.arange(1, 41)

@@ -83,7 +83,9 @@ def content(table):
 
 
 @each_kind
-@pytest.mark.parametrize("weights", [None, "dyadic", "some"])
+@pytest.mark.parametrize(
+    "weights", [None, pytest.param("dyadic", marks=pytest.mark.slow), "some"]
+)
 def test_cells_are_sums_of_rows(make, weights):
     part = rows(0, 200, weights)
     table = of(make, part)
@@ -161,7 +163,15 @@ def test_weights_of_one_are_no_weights():
 
 
 @each_kind
-@pytest.mark.parametrize("weights", [None, "whole", "dyadic", "some"])
+@pytest.mark.parametrize(
+    "weights",
+    [
+        pytest.param(None, marks=pytest.mark.slow),
+        "whole",
+        pytest.param("dyadic", marks=pytest.mark.slow),
+        "some",
+    ],
+)
 @pytest.mark.promise("A sum of tables is the table of the joined rows")
 def test_sum_is_the_table_of_the_joined_rows(make, weights):
     """In any order, by any of the ways to add, and without a change of the parts."""
@@ -413,7 +423,9 @@ def test_numbers_are_labels_of_one_kind(data):
     assert both.counts.tolist() == [2 * len(codes)]
 
 
-@pytest.mark.parametrize("y_pred", [[0, 1, 1, 0], [0, 0, 0, 0]])
+@pytest.mark.parametrize(
+    "y_pred", [[0, 1, 1, 0], pytest.param([0, 0, 0, 0], marks=pytest.mark.slow)]
+)
 def test_negative_labels_of_two_kinds(y_pred):
     """Where -1 and 0 both are negative, no negative row would be right."""
     y_true, groups = [-1, 1, 1, -1], list("abab")

@@ -1,8 +1,8 @@
 """The experiments of the DiffMCDP paper on Adult and Bank: tables, splits, measures.
 
-What the paper leaves open is as in its published code: the sensitive column is no
-feature (on Bank that is age, cut at 25), numbers are standardised by the training rows,
-and 40 % of the rows are drawn for training first, then the rest is halved, both
+What the paper leaves open is as in its published code: the sensitive column is not
+a feature (on Bank that is age, cut at 25), numbers are standardised by the training
+rows, and 40 % of the rows are drawn for training first, then the rest is halved, both
 stratified by the label.
 """
 

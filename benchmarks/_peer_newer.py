@@ -33,7 +33,7 @@ from sklearn.metrics import log_loss
 
 from skfair.metrics import calibration_gap, cvar_fairness_report, group_metrics
 
-N_SAMPLES = 60
+N_SAMPLES = 200
 #: Simultaneous level of the bounds, and the false discovery rate.
 ALPHA = 0.1
 RATES = np.array([0.35] * 2 + [0.05] * 2 + [0.2] * 16)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skfair.metrics import mcdp
-from skfair.postprocessing import ScoreRepairer, _score_repairer
+from skfair.postprocessing import ScoreRepairer, _group_cdfs
 
 SHARES_LEFT = (0.0, 0.25, 0.5, 0.75)
 Scores = NDArray[np.float64]
@@ -30,12 +30,12 @@ def band(scores: Scores, groups: Any, share_left: float) -> Any:
 
 
 def exact(scores: Scores, groups: Any, share_left: float) -> Any:
-    largest = _score_repairer._LARGEST_CHANGE
-    _score_repairer._LARGEST_CHANGE = 0.0
+    largest = _group_cdfs._LARGEST_CHANGE
+    _group_cdfs._LARGEST_CHANGE = 0.0
     try:
         return band(scores, groups, share_left)
     finally:
-        _score_repairer._LARGEST_CHANGE = largest
+        _group_cdfs._LARGEST_CHANGE = largest
 
 
 def level(scores: Scores, groups: Any, share_left: float) -> Any:

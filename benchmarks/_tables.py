@@ -1,6 +1,6 @@
 """Tables of the benchmarks of mitigators, beside Adult and Bank Marketing.
 
-Groups are no features. Files are read from the directory that SKFAIR_DATA names.
+Groups are not features. Files are read from the directory that SKFAIR_DATA names.
 """
 
 from __future__ import annotations

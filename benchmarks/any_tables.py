@@ -10,7 +10,7 @@ FOLDER holds a TOML file for each table, such as `law.toml`:
     positive = 1                 # the positive label, or a list of labels
     # above = "median"           # in its place: a target above this number is positive
     group = "race"               # a column, or a list of columns: their intersection
-    drop = ["male"]              # columns that are no features
+    drop = ["male"]              # columns that are not features
 
 Nothing is chosen by the results. Rows without target or group are left out. Columns of
 numbers are features as they are, with -1 for missing; others are features with one
@@ -23,7 +23,7 @@ this package's repairs, `barycentre` is the path that EquiPy takes, and `equipy`
 package. `thresholds` is fairlearn's ThresholdOptimizer, and `group thresholds` the
 thresholds of each group with the best accuracy on validation rows for a gap of
 decisions: neither has scores. Peers that are not installed are left out. --shared adds
-tables of `_tables.py`, some of whose groups are no columns. The folder `tables` has
+tables of `_tables.py`, some of whose groups are not columns. The folder `tables` has
 descriptions of tables that this project reads.
 
 It prints, for both kinds, the mean over seeds of each, and then this package's first

@@ -2,7 +2,7 @@
 
     SKFAIR_DATA=<folder of the tables> python benchmarks/boosting.py
 
-Splits 40/30/30, the groups are no features, figures are means over the test rows of
+Splits 40/30/30, the groups are not features, figures are means over the test rows of
 five splits, with three random states each, which choose the rows held out and the
 halves of the rows that probabilities of groups are learnt from. 80 trees of LightGBM
 with its defaults.

@@ -163,14 +163,14 @@ class Bandwidths:
     def __init__(self, population: Population, n_groups: int) -> None:
         rows = population.rows()
         columns = rows["y_score"], rows["sensitive_features"], rows["sample_weight"]
-        statistic = MADD().tabulate(None, *columns)
+        statistic = MADD().read_statistic(None, *columns)
         self.pairs = compared_pairs(n_groups, "pairwise")
         curves = gap_curves(statistic, self.pairs, N_BANDWIDTHS)
         self.curves = {pair: curve for pair, _, curve in curves}
 
     def truth(self, scores: NDArray[Any], groups: NDArray[Any], weights: Any) -> float:
         """Return the largest over pairs of groups, each at its own bandwidths."""
-        statistic = MADD().tabulate(None, scores, groups, weights)
+        statistic = MADD().read_statistic(None, scores, groups, weights)
         values = []
         for pair, totals, curve in gap_curves(statistic, self.pairs, N_BANDWIDTHS):
             first, last, _ = stable_interval(curve, totals)

@@ -5,7 +5,7 @@
 
 `adult` prints, for each number of training rows, the mean of MCDP over five folds,
 `value` and `corrected` of `cross_val_fairness`, and the value of a model fitted to all
-training rows, on the rows that were left out, by race, which is no feature.
+training rows, on the rows that were left out, by race, which is not a feature.
 
 `coverage` simulates 12 cells, and prints the truth (the model fitted to all rows, on
 20,000 new rows), `value`, and the shares of intervals that cover the truth, of

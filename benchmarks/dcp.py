@@ -99,7 +99,10 @@ def census() -> None:
     sizes = table.nunique()
     train = np.random.default_rng(0).random(len(table)) < 0.5
     columns = table.columns[(sizes >= 3) & (sizes <= 10)]
-    print("| column | classes | error, % | printed | DCP, % | printed | minDCP, % |")
+    print(
+        "| column | classes | error, % (printed) | DCP printed, % | DCP measured, % "
+        "| minDCP printed, % | minDCP measured, % |"
+    )
     print("|---|---|---|---|---|---|---|")
     n_below = n_imperfect = 0
     for name in sorted(columns, key=lambda name: sizes[name]):

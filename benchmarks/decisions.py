@@ -276,7 +276,7 @@ def compare_with_truth(population: Population, fits: int) -> list[dict[str, Any]
             fair.fit(X, y, sensitive_features=groups)
         said = fair.comparison_
         decided = fair.predict(X_new, sensitive_features=new)
-        # What is left out, as it has too few rows, is no part of the statement.
+        # What is left out, as it has too few rows, is not part of the statement.
         counts = np.zeros((n_groups, 2), int)
         np.add.at(counts, (groups, y), 1)
         if constraint == "demographic_parity":

@@ -50,13 +50,13 @@ STRENGTHS = {
     "DiffABCC": (0.2, 0.4, 0.6, 0.8, 1.0, 1.4, 2.0, 3.0),
     "DiffMCDP": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0),
 }
-ROWS = ("MLP", *STRENGTHS)
+ROWS = ("ERM", *STRENGTHS)
 
 
 def make_model(row: str, strength: float, network: str, seed: int) -> Any:
     return DiffMCDPClassifier(
         strength=strength,
-        objective=row.removeprefix("Diff").lower() if row != "MLP" else "mcdp",
+        objective=row.removeprefix("Diff").lower() if row != "ERM" else "mcdp",
         validation_fraction=None,  # a comparison takes as long as the training
         random_state=seed,
         **NETWORKS[network],
@@ -83,7 +83,7 @@ def fit_and_measure(
 def candidates(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """Fit every model that is asked for, and say so."""
     for dataset in options.datasets:
-        for row in dict.fromkeys(["MLP", *options.rows]):
+        for row in dict.fromkeys(["ERM", *options.rows]):
             for strength in STRENGTHS.get(row, (0.0,)):
                 found = []
                 for seed in options.seeds:
@@ -105,7 +105,7 @@ def selected(found: pd.DataFrame) -> pd.DataFrame:
     chosen = []
     for (dataset, _, seed), models in found.groupby(["dataset", "row", "seed"]):
         of_seed = found[(found["dataset"] == dataset) & (found["seed"] == seed)]
-        plain = of_seed[of_seed["row"] == "MLP"].iloc[0]
+        plain = of_seed[of_seed["row"] == "ERM"].iloc[0]
         chosen.append(select(models, plain["validation_ap"]))
     return pd.DataFrame(chosen)
 

@@ -149,7 +149,7 @@ class Population(NamedTuple):
             np.mean(scores[0] >= 0.5) - np.mean(scores[1] >= 0.5)
         )
         metric = MADD()
-        distributions = metric.tabulate(
+        distributions = metric.read_statistic(
             None, np.concatenate(scores), np.repeat([0, 1], len(levels))
         )
         ((_, _, curve),) = gap_curves(distributions, [(0, 1)], N_BANDWIDTHS)
@@ -198,7 +198,7 @@ def study(
             if name in OF_ROWS or interval is not confidence_interval:
                 response, given = scores, {"sensitive_features": groups}
             ends = interval(METRICS[name], None, response, **given)
-            distributions = MADD().tabulate(None, scores, groups)
+            distributions = MADD().read_statistic(None, scores, groups)
             value = truth.truth(name, distributions)
             covered[name] += ends.lower - ROUNDING <= value <= ends.upper + ROUNDING
             width[name] += (ends.upper - ends.lower) / len(seeds)

@@ -3,8 +3,8 @@
     SKFAIR_DATA=<folder of tables> python benchmarks/less_discriminatory.py [section]
 
 Sections: accuracy, precision, decisions, gaps (share of samples in which a statement
-that is just false is confirmed, and power where it is true), adult, census; all of them
-by default, in a quarter of an hour.
+that is just false is confirmed, and power where it is true), changes (coverage and
+width of intervals), adult, census; all of them by default, in half an hour.
 """
 
 from __future__ import annotations
@@ -26,14 +26,16 @@ from skfair.inprocessing import MCDPBoostingClassifier
 from skfair.metrics import mcdp
 from skfair.model_selection import FairestWithin, compare_models
 from skfair.model_selection._model_comparison import (
+    GroupTerm,
     Model,
     Moments,
-    _moments,
     changes_by_a_row,
+    gap_interval,
     gap_test,
     largest_gap_place,
     performance_test,
     random_parts,
+    rate_gap_interval,
     subsets,
     worst_loss,
 )
@@ -186,15 +188,13 @@ def decision_pvalues(
     for sign in (1.0, -1.0):
         for everyone in (False, True):
             parts = [
-                _moments(
-                    own,
-                    np.ones(n_samples) if everyone else both[i] + only_new[i],
-                    old[i] if everyone else both[i],
-                    old[i],
-                    sizes[i],
-                    sign * own,
-                )
-                for i, own in enumerate((1.0, -1.0))
+                GroupTerm(
+                    cdf=np.ones(n_samples) if everyone else both[i] + only_new[i],
+                    both_low=old[i] if everyone else both[i],
+                    baseline_low=old[i],
+                    n_rows=sizes[i],
+                ).moments(sign * factor, factor)
+                for i, factor in enumerate((1.0, -1.0))
             ]
             mean, variance, third, least = (
                 sum(part) for part in zip(*parts, strict=True)
@@ -246,6 +246,75 @@ def gap_pvalue(
     return gap_test(second[rest], first[rest], *args)[1]
 
 
+#: Sizes of groups, rates of two models, and the share of rows with the same draw.
+CHANGES: dict[str, Any] = {
+    "2 of 1,000, equal": ((1000, 1000), (0.4, 0.4), (0.4, 0.4), 0.8),
+    "2 of 100, equal": ((100, 100), (0.4, 0.4), (0.4, 0.4), 0.8),
+    "2 of 1,000": ((1000, 1000), (0.5, 0.3), (0.42, 0.37), 0.8),
+    "2 of 100": ((100, 100), (0.5, 0.3), (0.42, 0.37), 0.8),
+    "2 of 300, to equal": ((300, 300), (0.4, 0.3), (0.35, 0.35), 0.5),
+    "2,000 and 7": ((2000, 7), (0.5, 0.3), (0.5, 0.4), 0.8),
+    "2,000 and 60": ((2000, 60), (0.5, 0.3), (0.5, 0.4), 0.8),
+    "1,000 and 300, rare": ((1000, 300), (0.02, 0.05), (0.02, 0.03), 0.8),
+    "2 of 500, unpaired": ((500, 500), (0.32, 0.3), (0.34, 0.3), 0.0),
+    "3 of 400, turned": ((400, 400, 400), (0.4, 0.3, 0.35), (0.3, 0.4, 0.35), 0.5),
+    "3 of 800, tied": ((800, 800, 800), (0.5, 0.3, 0.3), (0.45, 0.35, 0.35), 0.8),
+    "4 of 2,000 to 200": (
+        (2000, 800, 400, 200),
+        (0.5, 0.4, 0.3, 0.2),
+        (0.45, 0.4, 0.38, 0.35),
+        0.9,
+    ),
+    "4 of 5,000 to 50": (
+        (5000, 200, 100, 50),
+        (0.3, 0.3, 0.3, 0.3),
+        (0.3, 0.35, 0.3, 0.3),
+        0.9,
+    ),
+    "5 of 300, equal": ((300,) * 5, (0.4,) * 5, (0.4,) * 5, 0.8),
+}
+
+
+def changes(n_samples: int = 1000) -> None:
+    """Find how often intervals of the change of a largest difference of rates hold."""
+    rng = np.random.default_rng(0)
+    for name, (sizes, old, new, alike) in CHANGES.items():
+        codes = np.repeat(np.arange(len(sizes)), sizes)
+        truth, found = np.ptp(new) - np.ptp(old), []
+        for _ in range(n_samples):
+            first, second = rng.random((2, len(codes)))
+            second = np.where(rng.random(len(codes)) < alike, first, second)
+            chosen = [
+                (draws < np.array(rates)[codes]).astype(float)
+                for draws, rates in ((second, new), (first, old))
+            ]
+            args = *chosen, codes, np.ones(len(codes)), LEVEL
+            ends = [rate_gap_interval(*args), gap_interval(*args)]
+            found.append([*ends, resampled_change(rng, *args)])
+        low, high = np.moveaxis(np.array(found), -1, 0)
+        holds = ((low <= truth + 1e-9) & (truth - 1e-9 <= high)).mean(axis=0)
+        widths = (high - low).mean(axis=0)
+        names = "all rows", "place of a quarter", "percentiles"
+        texts = [
+            f"{way} {share:.3f}, {width:.3f}"
+            for way, share, width in zip(names, holds, widths, strict=True)
+        ]
+        print(f"{name}, change {truth:.2f}: {'; '.join(texts)}", flush=True)
+
+
+def resampled_change(
+    rng: Any, new: Any, old: Any, codes: Any, weights: Any, level: float
+) -> tuple[float, float]:
+    """Percentile interval of a change, of rows drawn with replacement by group."""
+    rates = []
+    for group in np.unique(codes):
+        cells = np.bincount((2 * old + new)[codes == group].astype(int), minlength=4)
+        drawn = rng.multinomial(cells.sum(), cells / cells.sum(), 300) / cells.sum()
+        rates.append([drawn[:, 2] + drawn[:, 3], drawn[:, 1] + drawn[:, 3]])
+    of_old, of_new = np.ptp(rates, axis=0)
+    return tuple(np.quantile(of_new - of_old, [(1 - level) / 2, (1 + level) / 2]))
+
+
 def real(name: str) -> None:
     """Search on half of a table, confirm on a fifth, and measure on the others."""
     task = load_table(name)
@@ -293,6 +362,7 @@ SECTIONS = {
     "precision": precision,
     "decisions": decisions,
     "gaps": gaps,
+    "changes": changes,
     "adult": partial(real, "adult"),
     "census": partial(real, "census"),
 }

@@ -77,7 +77,7 @@ class ArraysOnly(pickle.Unpickler):
             "_frombuffer",
         ):
             return super().find_class(module, name)
-        raise pickle.UnpicklingError(f"{module}.{name} is no part of an array.")
+        raise pickle.UnpicklingError(f"{module}.{name} is not part of an array.")
 
 
 def read_array(path: Path) -> np.ndarray:

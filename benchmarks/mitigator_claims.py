@@ -8,23 +8,22 @@
 
 Each mitigator has its default parameters, and is fitted to rows that a seed draws. The
 truth is what it reaches on 30,000 new rows that are simulated, or on at most 20,000
-other rows of a real table; groups are no features. Two changes are compared: of average
-precision, and of MCDP(0) (`DecisionPostProcessor`: of accuracy, and of the difference
-of decisions). The plain model is the classifier fitted to as many rows as the mitigated
-one; of post-processors that predict by the mean of the folds' models it is the mean of
-these models, without a repair, since the mean of models is better than each, repaired
-or not. With three groups, the claimed MCDP(0) is lowered for the group of few rows, and
-the true one is not.
+other rows of a real table; groups are not features. Two changes are compared: of
+average precision, and of MCDP(0) (`DecisionPostProcessor`: of accuracy, and of the
+difference of decisions). The plain model is the classifier fitted to as many rows as
+the mitigated one; of post-processors that predict by the mean of the folds' models it
+is the mean of these models, without a repair, since the mean of models is better than
+each, repaired or not. With three groups, the claimed MCDP(0) is lowered for the group
+of few rows, and the true one is not.
 
 For each mitigator and model it prints the means over tables of claimed and true shares
 that are kept or left, and of the claimed change less the true one, with standard errors
-between tables. Shares of gaps are no measure of error: where the plain gap is .05, as
-on NIST, an error of .01 is one of .2. A share of a table is the ratio of means over its
-fits. `z` is the root mean square of claimed less true changes (`DecisionPostProcessor`:
-differences)
-over the stated standard errors, 1 if these are right, and `beyond` the share of fits in
-which it is above 2. Fits that change nothing count with shares of 1, and not in the
-last two.
+between tables. Shares of gaps are not a measure of error: where the plain gap is .05,
+as on NIST, an error of .01 is one of .2. A share of a table is the ratio of means over
+its fits. `z` is the root mean square of claimed less true changes
+(`DecisionPostProcessor`: differences) over the stated standard errors, 1 if these are
+right, and `beyond` the share of fits in which it is above 2. Fits that change nothing
+count with shares of 1, and not in the last two.
 """
 
 from __future__ import annotations

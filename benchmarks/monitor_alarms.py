@@ -39,8 +39,8 @@ from skfair.metrics import confidence_interval, demographic_parity_difference, m
 from skfair.metrics._anytime import (
     gap_variance,
     log_e_value,
+    mean_difference_noise,
     rate_ends,
-    two_means,
     variances_at_any_time,
 )
 from skfair.metrics._quantiles import supremum_quantile
@@ -120,7 +120,7 @@ def evaluate(stream: Stream, scores: Floats) -> tuple[Floats, Floats]:
     sizes = stream.sizes(len(scores))
     if stream.name == "mcdp":
         values = largest_gaps(stream, scores)
-        noise = two_means(gap_variance(sizes), TAIL, sides=2)
+        noise = mean_difference_noise(gap_variance(sizes), TAIL, sides=2)
         most = values + 1 / np.maximum(sizes.min(axis=0) - 1, 1e-3) - noise
         return values, most
     rates = rates_so_far(stream, scores)
@@ -130,7 +130,9 @@ def evaluate(stream: Stream, scores: Floats) -> tuple[Floats, Floats]:
     moved = rates + far * np.array([[1], [-1]]) * (1 / sizes) / (1 / sizes).sum(axis=0)
     inside = np.clip(moved, 1e-9, 1 - 1e-9)
     evidence = log_e_value(inside, sizes * rates, sizes * (1 - rates)).sum(axis=0)
-    noise = two_means(variances_at_any_time(sizes).sum(axis=0), TAIL / 2, sides=2)
+    noise = mean_difference_noise(
+        variances_at_any_time(sizes).sum(axis=0), TAIL / 2, sides=2
+    )
     return values, np.where(evidence < -math.log(TAIL / 2), values - noise, 1.0)
 
 
@@ -219,7 +221,7 @@ def noises(sizes: Floats, tails: Floats, *, sides: int) -> Floats:
     variances, found = variances_at_any_time(sizes).sum(axis=0), np.empty_like(tails)
     for tail in np.unique(tails):
         here = tails == tail
-        found[here] = two_means(variances[here], tail / 2, sides=sides)
+        found[here] = mean_difference_noise(variances[here], tail / 2, sides=sides)
     return found
 
 

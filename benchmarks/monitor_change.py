@@ -31,9 +31,9 @@ from skfair.monitoring import FairnessMonitor
 from skfair.monitoring._fairness_monitor import (
     N_SCORES,
     add_look,
-    levels_of,
+    look_share,
     separation,
-    share_of_look,
+    split_tail,
 )
 
 ALPHA, N_RUNS, N_LOOKS = 0.05, 1000, 500
@@ -60,8 +60,8 @@ def thresholds(
     for look in range(1, n_looks + 1):
         blocks = reduce(add_look, [0] * look, [])
         starts = [*accumulate(n for n, _ in blocks)][:-1]
-        level = ALPHA * share_of_look(look)
-        levels = levels_of(level / (4 * max(len(starts), 1)))
+        level = ALPHA * look_share(look)
+        levels = split_tail(level / (4 * max(len(starts), 1)))
         entries = []
         for start in starts:
             before, since = (
@@ -87,7 +87,7 @@ def check_threshold(metric: str, sizes: tuple[float, float], n_looks: int) -> No
     monitor = FairnessMonitor(functions[metric], min_group_size=1)
     start, rise, fall = thresholds(metric, sizes, n_looks)[-1][-1]
     n_starts = len(reduce(add_look, [0] * n_looks, [])) - 1
-    tail = ALPHA * share_of_look(n_looks) / (4 * n_starts)
+    tail = ALPHA * look_share(n_looks) / (4 * n_starts)
     found = []
     for n in (start, n_looks - start):
         groups = np.repeat([0, 1], [n * size for size in sizes])

@@ -40,7 +40,7 @@ from skfair.postprocessing import (
     MADDPostProcessor,
     RepairedRegressor,
     ScoreRepairer,
-    _score_repairer,
+    _group_cdfs,
 )
 
 N_QUANTILES = 10_000
@@ -356,7 +356,7 @@ def beside_tiny(
 def sizes() -> None:
     """Print the gap of a third group beside two large ones, by three maps."""
     ways = {"own": (1, 1), "mean": (20, 200), "everyone": (10**9, 10**9)}
-    names = "_ROWS_OF_EVERYONE", "MANY_ROWS_OF_GROUP"
+    names = "_POOLED_ROWS", "MANY_ROWS_OF_GROUP"
     for name, make in CASES.items():
         case = make()
         X, y, groups = case
@@ -374,7 +374,7 @@ def sizes() -> None:
                 p, labels, of = (part[tested] for part in rest_of)
                 for way, constants in ways.items():
                     for constant, value in zip(names, constants, strict=True):
-                        setattr(_score_repairer, constant, value)
+                        setattr(_group_cdfs, constant, value)
                     repairer = ScoreRepairer(max_mcdp=0.05).fit(
                         rest_of.X[learnt], sensitive_features=rest_of.groups[learnt]
                     )
@@ -396,7 +396,7 @@ def sizes() -> None:
             ]
             print(f"{name}, {n_third} rows: {'; '.join(text)}", flush=True)
     for constant, value in zip(names, ways["mean"], strict=True):
-        setattr(_score_repairer, constant, value)
+        setattr(_group_cdfs, constant, value)
 
 
 if __name__ == "__main__":

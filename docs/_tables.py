@@ -1,4 +1,7 @@
-"""Tables of the site that are computed: all names, what metrics take, all promises."""
+"""Tables of pages that are computed: all names, what metrics take, all promises.
+
+python docs/_tables.py      # writes them into the pages
+"""
 
 from __future__ import annotations
 
@@ -131,8 +134,8 @@ def what_a_metric_takes(name: str, function: object) -> list[str]:
         strata,
         known and known.takes_classes and "yes",
         table and "yes",
-        known and known.bounded_by_bins and "yes",
-        known and known.bounded and "yes",
+        known and known.has_range_from_bins and "yes",
+        known and known.has_noise_bounds and "yes",
         known and ("within true labels" if errors else "yes"),
         known and f"`neg_{name}`",
     ]
@@ -212,17 +215,27 @@ def table_of_promises() -> str:
     return to_markdown(["package", "promised", "held by", "run"], sorted(rows))
 
 
-#: What a page has in place of a table, and the function that computes it.
+#: Pages with computed tables, each between two comments with the name of the table.
+PAGES = ("reference.md", "evidence/index.md")
 TABLES = {
-    "% table of names": all_names,
-    "% table of promises": table_of_promises,
-    "% table of metrics": what_metrics_take,
+    "names": all_names,
+    "promises": table_of_promises,
+    "metrics": what_metrics_take,
 }
 
 
 def fill_tables(text: str) -> str:
-    """Return the text of a page with its tables."""
-    for place, table in TABLES.items():
-        if place in text:
-            text = text.replace(place, table())
+    """Return the text of a page with its tables computed again."""
+    for name, table in TABLES.items():
+        begin, end = f"<!-- table of {name} -->\n", f"<!-- end of {name} -->"
+        if begin in text:
+            before, _, rest = text.partition(begin)
+            after = rest.partition(end)[2]
+            text = f"{before}{begin}\n{table().rstrip()}\n\n{end}{after}"
     return text
+
+
+if __name__ == "__main__":
+    for page in PAGES:
+        path = Path(__file__).parent / page
+        path.write_text(fill_tables(path.read_text("utf-8")), encoding="utf-8")

@@ -21,7 +21,7 @@ from sphinx.writers.html5 import HTML5Translator
 import skfair
 
 sys.path.insert(0, str(Path(__file__).parent))
-from _tables import METRICS_BY_TASK, fill_tables, is_result, public_packages
+from _tables import METRICS_BY_TASK, is_result, public_packages
 
 project = "skfair"
 author = "The skfair developers"
@@ -316,11 +316,6 @@ def replace_button(app: Sphinx, name: str, source: list[str]) -> None:
         source[0] = BUTTON.sub(text, source[0])
 
 
-def write_tables(app: Sphinx, name: str, source: list[str]) -> None:
-    """Put computed tables where a page has a comment that names them."""
-    source[0] = fill_tables(source[0])
-
-
 def build_wheel(app: Sphinx, config: Config) -> None:
     """Build the wheel where JupyterLite looks for packages, without the web."""
     # sphinx-gallery fills the directory that is read already.
@@ -354,7 +349,6 @@ def setup(app: Sphinx) -> None:
     app.connect("config-inited", build_wheel, priority=900)
     app.connect("source-read", hide_assertions)
     app.connect("source-read", replace_button)
-    app.connect("source-read", write_tables)
     app.connect("html-page-context", leave_out_files)
     write = (write_mathml, None)
     app.add_html_math_renderer("mathml", inline_renderers=write, block_renderers=write)

@@ -25,7 +25,7 @@ model = LogisticRegression().fit(features, y)
 
 # %%
 # Each panel is a metric. The dots are the groups with their intervals, the line is the
-# value of everyone.
+# overall value.
 result = group_metrics(
     ["accuracy", "recall", "selection_rate", "roc_auc"],
     y,

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
 
-#: Imported when they are first used, as those of scikit-learn are. `skfair.torch` is no
-#: part, since it needs an extra, and listing the names of skfair would import it.
+#: Imported when they are first used, as those of scikit-learn are. `skfair.torch` is
+#: not part, since it needs an extra, and listing the names of skfair would import it.
 _SUBMODULES = [
     "datasets",
     "exceptions",

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import pandas as pd
@@ -55,8 +55,8 @@ from skfair._utils._arrays import Floats, Integers, quotients
 from skfair._utils._columns import (
     absent_columns,
     drop_columns,
+    find_positions,
     names_positions,
-    positions_of,
     select_columns,
 )
 from skfair._utils._progress import CallbackSupportMixin, Tasks
@@ -73,6 +73,7 @@ from skfair._utils._versions import Versioned
 from skfair._utils._warnings import warn_user
 from skfair.groups import (
     Groups,
+    Selector,
     keep_labels,
     n_columns_of,
     resolve_groups,
@@ -90,24 +91,45 @@ _MOST_BY_POSITION = 64
 ROUTED = {"sensitive_features": True, "control_features": True}
 
 
-class LinkedToSite(Versioned):
-    """Mixin of estimators, which link to their page of the site and know their version.
+class Mitigator(Protocol):
+    """The attributes of a mitigator that functions of this module read.
 
-    Both as scikit-learn's estimators do.
+    `_dropped` are the positions of the columns of X that the estimator does not get.
+    """
+
+    sensitive_features: Selector | None
+    drop_sensitive: bool
+    n_features_in_: int
+    _dropped: list[int]
+
+
+class FoldMitigator(Protocol):
+    """The attributes of a mitigator around an estimator that is fitted on folds."""
+
+    estimator: Any
+    cv: Any
+    random_state: int | np.random.RandomState | None
+    n_jobs: int | None
+
+
+class LinkedToSite(Versioned):
+    """Mixin of estimators that link to their page of the site and know their version.
+
+    Scikit-learn's own estimators do both.
     """
 
     _doc_link_module = "skfair"
 
     @property
     def _doc_link_template(self) -> str:
-        """Page of an estimator on the site that SKFAIR_DOCS names, or no link."""
+        """Address of an estimator on the site that SKFAIR_DOCS names, or no link."""
         site = os.environ.get("SKFAIR_DOCS", "").rstrip("/")
         page = "/generated/{estimator_module}.{estimator_name}.html"
         return site and site + page
 
 
 class MetaMitigator(LinkedToSite, CallbackSupportMixin):  # type: ignore[misc]
-    """Mixin of mitigators around another estimator: its tags, and routing to it."""
+    """Mixin of mitigators around another estimator: tags, and routing of metadata."""
 
     estimator: Any
 
@@ -128,9 +150,13 @@ class MetaMitigator(LinkedToSite, CallbackSupportMixin):  # type: ignore[misc]
         MetadataRouter
         """
         router = MetadataRouter(owner=self).add_self_request(self)
-        callees = {"estimator": "fit", "group_estimator": "fit", "splitter": "split"}
-        for name, callee in callees.items():
-            target = getattr(self, "cv" if name == "splitter" else name, None)
+        parameters = self.get_params(deep=False)
+        for parameter, name, callee in (
+            ("estimator", "estimator", "fit"),
+            ("group_estimator", "group_estimator", "fit"),
+            ("cv", "splitter", "split"),
+        ):
+            target = parameters.get(parameter)
             if target is not None:
                 mapping = MethodMapping().add(caller="fit", callee=callee)
                 router.add(method_mapping=mapping, **{name: target})
@@ -140,6 +166,7 @@ class MetaMitigator(LinkedToSite, CallbackSupportMixin):  # type: ignore[misc]
 class PredictsByGroup(MetaMitigator):
     """Mixin of mitigators whose predictions need the group of each row."""
 
+    predict: Callable[..., NDArray[Any]]
     __metadata_request__score: ClassVar = {"sensitive_features": True}
 
     def score(
@@ -167,13 +194,14 @@ class PredictsByGroup(MetaMitigator):
         -------
         float
         """
-        groups = {"sensitive_features": sensitive_features}
-        return _score_predictions(self, X, y, sample_weight, groups)
+        predicted = self.predict(X, sensitive_features=sensitive_features)
+        return float(accuracy_score(y, predicted, sample_weight=sample_weight))
 
 
 class PredictsWithinStrata(MetaMitigator):
     """Mixin of mitigators whose predictions may need groups and strata."""
 
+    predict: Callable[..., NDArray[Any]]
     __metadata_request__score: ClassVar = ROUTED
 
     def score(
@@ -202,28 +230,15 @@ class PredictsWithinStrata(MetaMitigator):
         -------
         float
         """
-        groups = {
-            "sensitive_features": sensitive_features,
-            "control_features": control_features,
-        }
-        return _score_predictions(self, X, y, sample_weight, groups)
+        predicted = self.predict(
+            X, sensitive_features=sensitive_features, control_features=control_features
+        )
+        metric = r2_score if is_regressor(self) else accuracy_score
+        return float(metric(y, predicted, sample_weight=sample_weight))
 
 
-def _score_predictions(
-    mitigator: Any,
-    X: Any,
-    y: ArrayLike,
-    sample_weight: ArrayLike | None,
-    groups: dict[str, Any],
-) -> float:
-    """Return the accuracy, or R2, of predictions for rows with groups."""
-    predicted = mitigator.predict(X, **groups)
-    metric = r2_score if is_regressor(mitigator) else accuracy_score
-    return float(metric(y, predicted, sample_weight=sample_weight))
-
-
-def check_estimator(mitigator: Any) -> None:
-    """Raise unless the estimator of a mitigator predicts probabilities, or numbers."""
+def check_estimator(mitigator: FoldMitigator) -> None:
+    """Raise unless the estimator predicts probabilities, or numbers for a regressor."""
     estimator = mitigator.estimator
     if is_regressor(mitigator):
         if not hasattr(estimator, "predict") or is_classifier(estimator):
@@ -241,13 +256,14 @@ def check_estimator(mitigator: Any) -> None:
         )
 
 
-class Given(NamedTuple):
+class FitInputs(NamedTuple):
     """Checked arguments of `fit`.
 
-    `X` are the features that the estimator gets, `target` are its classes or numbers;
-    true labels in `rows` are positions in `classes`, which a regressor lacks. `strata`
-    are the labels of those compared, `dropped` the positions of columns that X lacks.
-    `ungrouped` says whether rows without a group were given.
+    `X` are the features that the estimator gets, `target` their classes or numbers. The
+    true labels in `rows` are positions in `classes`; regressors have no classes.
+    `strata` are the labels of the strata that are compared, `dropped` the positions of
+    the columns that were taken out of X. `ungrouped` says whether some rows have no
+    group.
     """
 
     X: Any
@@ -259,22 +275,28 @@ class Given(NamedTuple):
     ungrouped: bool
 
 
-def begin_fit(
-    mitigator: Any,
+def check_fit_inputs(
+    mitigator: Mitigator,
     X: Any,
     y: ArrayLike,
     sensitive_features: ArrayLike | None,
     control_features: ArrayLike | None,
     sample_weight: ArrayLike | None,
     *,
+    estimator: Any = None,
+    stratum_selector: Selector | None = None,
     all_strata: bool = False,
     several_classes: bool = False,
+    warns_without_groups: bool = True,
     without_groups: str = "no gap is penalised",
-) -> Given:
+) -> FitInputs:
     """Check the arguments of `fit`, and find classes and groups.
 
-    Strata that cannot be compared are left out, unless `all_strata`. Where no groups
-    are given, the user is warned of what happens `without_groups`.
+    A frozen `estimator` defines the classes. Strata come from `control_features`, or
+    from the columns of X that `stratum_selector` names. Strata that cannot be compared
+    are left out, unless `all_strata` is True. If no groups are given, a warning says
+    what happens `without_groups`; `warns_without_groups` is False where groups would
+    change nothing.
     """
     check_flag("drop_sensitive", mitigator.drop_sensitive)
     weights = check_weights(sample_weight, count_rows(X))
@@ -283,57 +305,40 @@ def begin_fit(
     if is_regressor(mitigator):
         codes = target = _check_numbers_to_fit(target, weights)
     else:
-        estimator = getattr(mitigator, "estimator", None)
         classes = _find_classes(target, estimator, weights, several_classes)
         codes = np.searchsorted(classes, target).astype(np.intp)
     groups, strata, compared = Groups(np.full(len(target), -1), ()), None, None
     ungrouped = False
-    if sensitive_features is not None or mitigator.sensitive_features is not None:
-        groups = _find_groups(mitigator, X, sensitive_features)
+    selector, names = mitigator.sensitive_features, _feature_names(mitigator)
+    if sensitive_features is not None or selector is not None:
+        groups = resolve_groups(
+            sensitive_features, n_samples=count_rows(X), X=X, selector=selector
+        )
+        columns = selector if sensitive_features is None else None
+        _refuse_numbers("sensitive_features", groups, X, columns, names)
         ungrouped = bool((groups.codes < 0).any())
-        strata = find_strata(mitigator, X, control_features)
-        if strata is not None:
-            _refuse_numbers(mitigator, "control_features", strata, X, control_features)
+        strata = read_strata(stratum_selector, X, control_features)
+        if strata is not None and control_features is None:
+            _refuse_numbers("control_features", strata, X, stratum_selector, names)
         groups, compared = keep_comparable(groups, strata, weights)
-    elif getattr(mitigator, "strength", "auto") != 0:
-        _warn_without_groups(mitigator, without_groups)
-    drops = mitigator.drop_sensitive
-    dropped = positions_of(X, mitigator.sensitive_features) if drops else []
+    elif warns_without_groups:
+        name = type(mitigator).__name__
+        warn_user(
+            f"{name} has no sensitive_features: {without_groups}. Pass them to fit, or "
+            f"name columns of X in {name}(..., sensitive_features=<column of X>)."
+        )
+    dropped = find_positions(X, selector) if mitigator.drop_sensitive else []
     features = drop_columns(X, dropped) if dropped else X
     labels = () if compared is None else compared.labels
     strata = strata if all_strata else compared
     rows = Rows(groups, strata, y_true=codes, weight=weights)
-    return Given(features, target, rows, classes, labels, dropped, ungrouped)
+    return FitInputs(features, target, rows, classes, labels, dropped, ungrouped)
 
 
-def _warn_without_groups(mitigator: Any, what: str) -> None:
-    """Warn that no groups are given, and say what happens."""
-    name = type(mitigator).__name__
-    warn_user(
-        f"{name} has no sensitive_features: {what}. Pass them to fit, or name columns "
-        f"of X in {name}(..., sensitive_features=<column of X>)."
-    )
-
-
-def _find_groups(
-    mitigator: Any, X: Any, sensitive_features: ArrayLike | None
-) -> Groups:
-    """Return the group of each row: those given, or columns of X."""
-    groups = resolve_groups(
-        sensitive_features,
-        n_samples=count_rows(X),
-        X=X,
-        selector=mitigator.sensitive_features,
-    )
-    _refuse_numbers(mitigator, "sensitive_features", groups, X, sensitive_features)
-    return groups
-
-
-def find_strata(
-    mitigator: Any, X: Any, control_features: ArrayLike | None
+def read_strata(
+    selector: Selector | None, X: Any, control_features: ArrayLike | None
 ) -> Groups | None:
-    """Return the stratum of each row, None if none are given."""
-    selector = getattr(mitigator, "control_features", None)
+    """Return the stratum of each row, from labels or from columns of X, or None."""
     if control_features is None and selector is None:
         return None
     return resolve_strata(
@@ -341,16 +346,29 @@ def find_strata(
     )
 
 
-def _refuse_numbers(
-    mitigator: Any, argument: str, groups: Groups, X: Any, given: Any
-) -> None:
-    """Raise if groups, or strata, are those of a column of numbers.
+def _feature_names(estimator: Any) -> NDArray[Any] | None:
+    """Return the names of the features seen in `fit`, or None.
 
-    Nearly every row is a group of its own, or the column is named by its position
-    and has many values. `given` are labels that take the place of columns.
+    As in scikit-learn, an estimator has the attribute only if the features have names.
+    """
+    names: NDArray[Any] | None = getattr(estimator, "feature_names_in_", None)
+    return names
+
+
+def _refuse_numbers(
+    argument: str,
+    groups: Groups,
+    X: Any,
+    selector: Selector | None,
+    names: NDArray[Any] | None,
+) -> None:
+    """Raise if the groups or strata of an argument come from a column of numbers.
+
+    This is so if nearly every row is a group of its own, or if the `selector` names a
+    column of X by its position and the column has many values. Labels that are not
+    columns of X have no selector. `names` are the names of the columns.
     """
     labels = keep_labels(groups, groups.sizes() > 0).labels
-    selector = getattr(mitigator, argument) if given is None else None
     many = _MANY_GROUPS if argument == "sensitive_features" else math.inf
     if len(labels) >= many and 2 * len(labels) > len(groups):
         expected = "groups of several rows"
@@ -358,15 +376,14 @@ def _refuse_numbers(
         expected = f"at most {_MOST_BY_POSITION} values of a column by its position"
     else:
         return
-    named = argument
+    title = argument
     if selector is not None and not callable(selector):
-        named += f"={selector!r}"
-        names = getattr(mitigator, "feature_names_in_", None)
+        title += f"={selector!r}"
         if names is not None:
-            positions = positions_of(X, selector)
-            named += f" (of X {[str(names[i]) for i in positions]})"
+            positions = find_positions(X, selector)
+            title += f" (of X {[str(names[i]) for i in positions]})"
     raise ValueError(
-        f"{named} has {len(labels):,} groups in {len(groups):,} rows, expected "
+        f"{title} has {len(labels):,} groups in {len(groups):,} rows, expected "
         f"{expected}. A position names another column of X where columns are left "
         "out before, as in BaggingClassifier(max_features=...), RFECV or "
         f"SequentialFeatureSelector: pass {argument} to fit there, by metadata "
@@ -375,10 +392,11 @@ def _refuse_numbers(
     )
 
 
-def begin_predict(mitigator: Any, X: Any) -> Any:
+def features_to_predict(mitigator: Mitigator, X: Any) -> Any:
     """Return the features that the estimator gets, in a container of rows.
 
-    X has the features seen in `fit`; those that were dropped may be absent.
+    X has the features seen in `fit`; those that the estimator does not get may be
+    absent.
     """
     check_is_fitted(mitigator, "groups_")
     X, dropped = as_table(X), mitigator._dropped
@@ -386,9 +404,9 @@ def begin_predict(mitigator: Any, X: Any) -> Any:
         validate_data(mitigator, X, reset=False, skip_check_array=True)
         return X
     n_features = mitigator.n_features_in_
-    names = getattr(mitigator, "feature_names_in_", None)
+    names = _feature_names(mitigator)
     absent = absent_columns(X, names, n_features, dropped)
-    expected = copy.copy(mitigator)
+    expected: Any = copy.copy(mitigator)
     expected.n_features_in_ = n_features - len(absent)
     if names is not None:
         expected.feature_names_in_ = np.delete(names, absent)
@@ -398,9 +416,9 @@ def begin_predict(mitigator: Any, X: Any) -> Any:
 
 
 def groups_to_predict(
-    mitigator: Any, X: Any, sensitive_features: ArrayLike | None
+    mitigator: Mitigator, X: Any, sensitive_features: ArrayLike | None
 ) -> Any:
-    """Return the groups of rows to predict: those given, or columns of X."""
+    """Return the groups of rows to predict: labels that are passed, or columns of X."""
     if sensitive_features is not None:
         return sensitive_features
     if mitigator.sensitive_features is None:
@@ -417,25 +435,25 @@ def groups_to_predict(
 
 
 @contextmanager
-def tip_to_drop(mitigator: Any, X: Any) -> Iterator[None]:
+def tip_to_drop(mitigator: Mitigator, X: Any, estimator: Any = None) -> Iterator[None]:
     """Name `drop_sensitive` where a classifier cannot read sensitive columns of X.
 
-    They hold text, or it was fitted before, on features without them.
+    The columns hold text, or an `estimator` was fitted before, without the columns.
     """
     try:
         yield
     except ValueError as error:
-        named = mitigator.sensitive_features
-        if mitigator.drop_sensitive or named is None or callable(named):
+        selector = mitigator.sensitive_features
+        if mitigator.drop_sensitive or selector is None or callable(selector):
             raise
-        names = named if isinstance(named, (list, tuple)) else [named]
-        fitted = getattr(mitigator, "estimator", None)
-        as_fitted = set(getattr(fitted, "feature_names_in_", names)) >= set(names)
-        is_text = np.asarray(select_columns(X, named)).dtype.kind in "OUS"
-        if as_fitted and not (is_text and _ABOUT_TEXT.search(str(error))):
+        columns = selector if isinstance(selector, (list, tuple)) else [selector]
+        names = _feature_names(estimator)
+        has_columns = names is None or set(names) >= set(columns)
+        is_text = np.asarray(select_columns(X, selector)).dtype.kind in "OUS"
+        if has_columns and not (is_text and _ABOUT_TEXT.search(str(error))):
             raise
         raise ValueError(
-            f"{error}\nThe sensitive columns of X, {named!r}, are features unless "
+            f"{error}\nThe sensitive columns of X, {selector!r}, are features unless "
             "drop_sensitive=True: set it if the classifier cannot take them."
         ) from error
 
@@ -464,7 +482,7 @@ def as_table(X: Any) -> Any:
 
 
 def _check_target(X: Any, y: Any) -> NDArray[Any]:
-    """Return y as an array with one value for each row of X."""
+    """Return y as an array; raise unless it has one value for each row of X."""
     check_consistent_length(X, y)
     y = column_or_1d(y, warn=True)
     assert_all_finite(y, input_name="y")
@@ -486,9 +504,9 @@ def _find_classes(
     sample_weight: NDArray[Any] | None,
     several: bool,
 ) -> NDArray[Any]:
-    """Return the classes, two unless there may be several: of y or a frozen model."""
+    """Return the classes of y, or of a frozen model; raise unless their number fits."""
     check_classification_targets(y)
-    classes = seen = weighted = np.unique(y)
+    classes = present = weighted = np.unique(y)
     if isinstance(estimator, FrozenEstimator):
         check_is_fitted(estimator)
         classes = np.asarray(estimator.classes_)
@@ -503,11 +521,11 @@ def _find_classes(
     if not len(weighted):
         raise ValueError(_WEIGHTLESS)
     if len(weighted) < 2:
-        least = "at least two" if several else "two"
+        expected = "at least two" if several else "two"
         raise ValueError(
-            f"y must have {least} classes, got 1 class: {weighted.tolist()}."
+            f"y must have {expected} classes, got 1 class: {weighted.tolist()}."
         )
-    unknown = np.setdiff1d(seen, classes)
+    unknown = np.setdiff1d(present, classes)
     if len(unknown):
         raise ValueError(
             f"y has the classes {unknown.tolist()}, expected those of the fitted "
@@ -517,13 +535,13 @@ def _find_classes(
 
 
 def _most_values(labels: Sequence[Any]) -> int:
-    """Count the distinct values of each column, and return the largest count."""
+    """Return the largest number of distinct values in a column."""
     columns = zip(*labels, strict=True) if n_columns_of(labels) > 1 else [labels]
     return max(len(set(column)) for column in columns)
 
 
 def groups_to_compare(groups: Groups) -> Groups:
-    """Keep the labels of groups that have rows, of which there must be two."""
+    """Keep the labels of groups that have rows; raise if there are fewer than two."""
     groups = keep_labels(groups, groups.sizes() > 0)
     if len(groups.labels) < 2:
         raise ValueError(
@@ -541,9 +559,9 @@ def keep_comparable(
 ) -> tuple[Groups, Groups | None]:
     """Keep the groups and strata that can be compared, by the rows that have weight.
 
-    Strata with fewer than two groups, or fewer rows than their `min_group_size`, are
-    left out (code -1), and so are groups that are in none of the others, with a
-    warning.
+    Strata with fewer than two groups, or with fewer rows than their `min_group_size`,
+    are left out (code -1). Groups that are in none of the other strata are left out,
+    too. With `warn`, a warning names them.
     """
     weighted = np.ones(len(groups), dtype=bool) if weights is None else weights > 0
     weighted_sizes = groups[weighted].sizes()
@@ -589,10 +607,10 @@ def labels_text(labels: Sequence[Any]) -> str:
 
 
 def weight_keyword(estimator: Any) -> str:
-    """Name the keyword by which the `fit` of an estimator takes sample weights.
+    """Return the keyword by which the `fit` of an estimator takes sample weights.
 
-    For a pipeline without metadata routing it has the name of its last step before it,
-    as ``"clf__sample_weight"``.
+    In a pipeline without metadata routing, the name of the last step comes first:
+    ``"clf__sample_weight"``.
     """
     if has_fit_parameter(estimator, "sample_weight"):
         return "sample_weight"
@@ -615,16 +633,18 @@ def weight_keyword(estimator: Any) -> str:
 
 
 def route_fit_params(
-    mitigator: Any,
+    mitigator: MetaMitigator,
     sensitive_features: ArrayLike | None,
     fit_params: dict[str, Any],
     sample_weight: NDArray[Any] | None = None,
+    *,
+    cv: Any = 0,
 ) -> Bunch:
-    """Route the metadata given to `fit` to the estimator (and splitter) of a mitigator.
+    """Route the metadata passed to `fit` to the mitigator's estimator and splitter.
 
-    Without metadata routing a splitter gets `groups`, and the estimator all other
-    `fit_params`, and the weights if it, or the last step of a pipeline, takes them;
-    otherwise the caller of the mitigator's `fit` is warned.
+    Without metadata routing, a splitter given as `cv` gets `groups`. The estimator gets
+    all other `fit_params`. It also gets the weights if it takes weights, or the last
+    step of a pipeline does; if neither does, there is a warning.
     """
     if get_config()["enable_metadata_routing"]:
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
@@ -637,12 +657,11 @@ def route_fit_params(
         )
     estimator, for_fit, for_split = mitigator.estimator, dict(fit_params), {}
     # A number of folds is stratified, and leaves the argument to the estimator.
-    splits = not isinstance(getattr(mitigator, "cv", 0), numbers.Integral)
-    if splits and "groups" in for_fit:
+    if not isinstance(cv, numbers.Integral) and "groups" in for_fit:
         for_split["groups"] = for_fit.pop("groups")
     weights = weights_for(estimator, sample_weight)
-    fitted = not isinstance(estimator, FrozenEstimator)
-    if fitted and sample_weight is not None and not weights:
+    is_frozen = isinstance(estimator, FrozenEstimator)
+    if not is_frozen and sample_weight is not None and not weights:
         warn_user(
             f"{type(estimator).__name__}.fit takes no sample_weight: it is fitted "
             "without weights."
@@ -662,7 +681,7 @@ def weights_for(estimator: Any, weights: NDArray[Any] | None) -> dict[str, Any]:
 
 
 def make_splits(
-    mitigator: Any,
+    mitigator: FoldMitigator,
     X: Any,
     y: NDArray[Any],
     cells: NDArray[np.integer],
@@ -671,9 +690,9 @@ def make_splits(
 ) -> list[Split]:
     """Return training and test rows by `cv`; a number makes folds that are stratified.
 
-    They are stratified by class and cell, and each class needs a row for each fold. Of
-    a regressor tenths of the rows, by order of the target, stand for classes. A number
-    makes no more than `most_folds`.
+    The folds are stratified by class and cell, and each class needs a row for each
+    fold. For a regressor, the tenths of the rows in the order of the target take the
+    place of classes. A number makes at most `most_folds` folds.
     """
     cv, seed = mitigator.cv, mitigator.random_state
     regressor = is_regressor(mitigator)
@@ -696,19 +715,33 @@ def make_splits(
 
 
 def tenths_of(y: Floats) -> Integers:
-    """Return which tenth of the rows each row is in, 0 to 9, in order of the target."""
+    """Return the tenth (0 to 9) of each row, in the order of the target."""
     ranks = np.argsort(np.argsort(y, kind="stable"), kind="stable")
     return np.asarray(ranks * 10 // len(y))
 
 
 def predict_targets(
-    mitigator: Any, given: Given, splits: list[Split], routed: Bunch, tasks: Tasks
+    mitigator: FoldMitigator,
+    inputs: FitInputs,
+    splits: list[Split],
+    routed: Bunch,
+    tasks: Tasks,
 ) -> tuple[list[Any], Rows]:
-    """Fit the estimator of a mitigator, and predict targets as `predict_folds`."""
-    labels = given.classes.tolist() if is_classifier(mitigator) else None
-    columns = given.X, given.rows, given.target, labels, splits, routed.estimator.fit
-    estimator, n_jobs = mitigator.estimator, mitigator.n_jobs
-    return predict_folds(estimator, *columns, n_jobs, tasks.done)
+    """Fit a mitigator's estimator on folds, and predict the targets of held-out rows.
+
+    `predict_folds` describes what is returned.
+    """
+    return predict_folds(
+        mitigator.estimator,
+        inputs.X,
+        inputs.rows,
+        inputs.target,
+        inputs.classes.tolist() if is_classifier(mitigator) else None,
+        splits,
+        routed.estimator.fit,
+        mitigator.n_jobs,
+        tasks.done,
+    )
 
 
 def predict_folds(
@@ -724,12 +757,12 @@ def predict_folds(
 ) -> tuple[list[Any], Rows]:
     """Fit a clone to the training part of each split, and predict the rows left out.
 
-    Return the models, and the rows held out by one after the other: `fold` is the
-    position of the model, and `y_pred` has a column with the probability of each label;
-    a regressor, which has no labels, has one column of predictions. Rows whose target
-    is not among the labels are predicted, but not trained on. A frozen estimator
-    predicts all rows, since it was fitted to none of them. `done` is called after each
-    fit.
+    The models are returned with the rows they held out, ordered by model. In these rows
+    `fold` is the position of the model, and `y_pred` has a column for the probability
+    of each label; a regressor has no labels, and one column of predictions. Rows whose
+    target is not among the labels are predicted, but no model is fitted to them. A
+    frozen estimator predicts all rows, since it was fitted to none of them. `done` is
+    called after each fit.
     """
     positions = np.arange(len(target))
     if isinstance(estimator, FrozenEstimator):
@@ -762,7 +795,7 @@ def predict_folds(
 def _check_training_parts(
     rows: Rows, target: NDArray[Any], labels: list[Any], splits: list[Split]
 ) -> None:
-    """Raise where a classifier would be fitted to rows of one class, or one group."""
+    """Raise if the training rows of a classifier are all of one class, or one group."""
     for train, _ in splits:
         values = target[train]
         if len(values) and (values != values[0]).any():
@@ -786,15 +819,15 @@ def _model_and_predictions(
 
 
 def label_probabilities(model: Any, X: Any, labels: list[Any] | None) -> Floats:
-    """Return probability of each label by a fitted classifier, 0 if it has not seen it.
+    """Return the probability of each label; 0 for labels a classifier has not seen.
 
-    Of a regressor, without labels, its predictions are the only column.
+    A regressor has no labels: the only column is its predictions.
     """
     if labels is None:
         predicted = column_or_1d(model.predict(X))
         predicted = check_numbers(predicted, f"{type(model).__name__}.predict")
-        # Equal rows have predictions that differ by rounding, which a repair would take
-        # for two: they are rounded to 40 binary digits.
+        # Predictions of equal rows differ by rounding, which a repair would take for
+        # two scores: they are rounded to 40 binary digits.
         digits, exponents = np.frexp(predicted)
         rounded = np.ldexp(np.rint(np.ldexp(digits, 40)), exponents - 40)
         return np.asarray(rounded[:, None])
@@ -815,7 +848,7 @@ def label_probabilities(model: Any, X: Any, labels: list[Any] | None) -> Floats:
 
 
 def mean_probabilities(models: list[Any], X: Any, labels: list[Any] | None) -> Floats:
-    """Return the mean probability of each label over fitted models."""
+    """Return the probability of each label, averaged over fitted models."""
     predicted = [label_probabilities(model, X, labels) for model in models]
     return np.asarray(np.mean(predicted, axis=0))
 
@@ -835,28 +868,30 @@ def fit_all(estimator: Any, X: Any, y: ArrayLike, fit_params: dict[str, Any]) ->
     return clone(estimator).fit(X, y, **fit_params)
 
 
-def check_validation_fraction(model: Any, automatic: str = "") -> None:
-    """Raise unless `validation_fraction` is valid.
+def check_validation_fraction(
+    fraction: Any, needed: bool = False, automatic: str = ""
+) -> None:
+    """Raise unless a `validation_fraction` is valid.
 
-    A model that stops early needs a number. `automatic` is the value, if there is one,
-    that leaves the share to the model.
+    None is valid unless the fraction is `needed`. `automatic` is the value, if there is
+    one, by which the model chooses the fraction.
     """
-    needed = getattr(model, "early_stopping", False)
-    name, fraction = "validation_fraction", model.validation_fraction
     if fraction == automatic or (fraction is None and not needed):
         return
     others = [repr(automatic)] * bool(automatic) + ["None"] * (not needed)
     either = "".join(f"{other} or " for other in others)
-    check_real(name, fraction, 0, 1, closed="neither", alternative=either)
+    check_real(
+        "validation_fraction", fraction, 0, 1, closed="neither", alternative=either
+    )
 
 
 def hold_out_if_possible(
     rows: Rows, validation_fraction: float, rng: np.random.RandomState
 ) -> tuple[Integers, Integers] | None:
-    """Draw positions as `hold_out`, for a comparison with the plain classifier.
+    """Draw positions as `hold_out` does, for a comparison with the plain classifier.
 
-    Return None if there are fewer than 200 rows, and, with a warning, if a part would
-    not have two classes and two groups.
+    Returns None for fewer than 200 rows. It also returns None, with a warning, if one
+    part would lack two classes or two groups.
     """
     if np.count_nonzero(rows.weights) < MIN_ROWS:
         return None
@@ -880,7 +915,7 @@ def hold_out_if_possible(
 
 
 def most_groups(rows: Rows) -> int:
-    """Count the groups of the stratum with the most groups."""
+    """Return the number of groups in the stratum that has the most."""
     cells = np.unique(rows.stratum_group_codes)
     strata = cells[cells >= 0] // max(1, rows.n_groups)
     return int(np.bincount(strata, minlength=1).max())

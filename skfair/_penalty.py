@@ -55,21 +55,21 @@ def smooth_gap(
     """Smooth gap between the score distributions of groups, 0 for fewer than two.
 
     Rows with the code -1 belong to no group. An infinite `sharpness` takes the maximum
-    over thresholds for ``"mcdp"``, a finite one the soft maximum
-    ``log(mean_t(exp(sharpness * gap(t)))) / sharpness``, which is less, and whose
-    gradient averages over thresholds (that of the maximum can change abruptly).
+    over thresholds for ``"mcdp"``, whose gradient can change abruptly. A finite one
+    takes the soft maximum, ``log(mean_t(exp(sharpness * gap(t)))) / sharpness``. The
+    soft maximum is less, and its gradient averages over thresholds.
     """
     # The smooth CDF of a group is F_g(t) = sum_i w_i sigmoid(temperature (t - s_i)) / W
-    # over its rows i. It tends to the CDF as the temperature grows (theorem 3.5 of Jin,
-    # Li, Feng, ICML 2024), while fewer scores have a gradient. At each threshold t the
-    # largest difference over pairs of groups is the largest minus the least F_g.
-    shares, codes, present = _shares_of_rows(codes, sample_weight)
-    rows = _Rows(np.asarray(scores, dtype=np.float64), codes, shares, temperature)
+    # over its rows i. F_g tends to the CDF as the temperature grows (theorem 3.5 of
+    # Jin, Li, Feng, ICML 2024), while fewer scores have a gradient. At each threshold t
+    # the largest difference over pairs of groups is the largest minus the smallest F_g.
+    present = _groups_with_weight(codes, sample_weight)
     if len(present) < 2:
         return _no_gap(len(scores))
+    rows = _Rows.from_arrays(scores, codes, sample_weight, present, temperature)
     if objective == "mcdp" and math.isinf(sharpness):
         return _restore_codes(_maximum(rows), present)
-    return _restore_codes(_gap_of(rows, objective, sharpness), present)
+    return _restore_codes(_evaluate(rows, objective, sharpness), present)
 
 
 def smooth_gap_on_grid(
@@ -85,7 +85,7 @@ def smooth_gap_on_grid(
         return _no_gap(totals.shape)
     weights = totals[present]
     grid = _Grid(weights / weights.sum(axis=1, keepdims=True), temperature)
-    gap = _restore_codes(_gap_of(grid, objective, sharpness), present)
+    gap = _restore_codes(_evaluate(grid, objective, sharpness), present)
     gradient = np.zeros(totals.shape)
     gradient[present] = gap.gradient
     return replace(gap, gradient=gradient)
@@ -94,18 +94,18 @@ def smooth_gap_on_grid(
 def mean_over_strata(
     strata: NDArray[np.integer] | None,
     weights: Floats,
-    gap_of: Callable[[Any, int], SmoothGap],
+    stratum_gap: Callable[[Any, int], SmoothGap],
 ) -> SmoothGap:
     """Average the gaps of the strata with two groups, by their weight.
 
-    `gap_of` takes the rows of a stratum and its code; rows with the code -1 are in
-    none, and without codes all rows are one stratum. Threshold and pair are those of
-    the largest gap.
+    `stratum_gap` takes the positions of a stratum's rows and its code; rows with the
+    code -1 are in none, and without codes all rows are one stratum. Threshold and pair
+    belong to the largest gap.
     """
     if strata is None:
-        return gap_of(slice(None), 0)
+        return stratum_gap(slice(None), 0)
     gaps = {
-        stratum: (rows, gap_of(rows, stratum))
+        stratum: (rows, stratum_gap(rows, stratum))
         for stratum, rows in enumerate(rows_by_code(strata))
         if len(rows)
     }
@@ -129,23 +129,13 @@ def threshold_grid(temperature: float) -> Floats:
     return np.linspace(0, 1, int(min(max(2 * temperature, low), high)) + 1)
 
 
-def _shares_of_rows(
+def _groups_with_weight(
     codes: NDArray[np.integer], sample_weight: Floats | None
-) -> tuple[Floats, NDArray[np.integer], NDArray[np.intp]]:
-    """Return each row's share of its group's weight, and new and old codes.
-
-    The new codes number only the groups that have weight.
-    """
+) -> NDArray[np.intp]:
+    """Return the codes of the groups that have weight."""
     grouped = codes >= 0
-    weights = grouped.astype(np.float64)
-    if sample_weight is not None:
-        weights *= sample_weight
-    totals = np.bincount(codes[grouped], weights[grouped])
-    present = np.flatnonzero(totals > 0)
-    new_codes = np.full(len(totals) + 1, -1)  # the last entry is for the code -1
-    new_codes[present] = np.arange(len(present))
-    totals = np.append(np.where(totals > 0, totals, 1.0), 1.0)
-    return weights / totals[codes], new_codes[codes], present
+    weights = None if sample_weight is None else sample_weight[grouped]
+    return np.flatnonzero(np.bincount(codes[grouped], weights) > 0)
 
 
 class _Rows(NamedTuple):
@@ -155,6 +145,27 @@ class _Rows(NamedTuple):
     codes: NDArray[np.integer]
     shares: Floats
     temperature: float
+
+    @classmethod
+    def from_arrays(
+        cls,
+        scores: Floats,
+        codes: NDArray[np.integer],
+        sample_weight: Floats | None,
+        present: NDArray[np.intp],
+        temperature: float,
+    ) -> Self:
+        """Return rows whose codes number only the groups that are `present`."""
+        grouped = codes >= 0
+        weights = grouped.astype(np.float64)
+        if sample_weight is not None:
+            weights *= sample_weight
+        totals = np.bincount(codes[grouped], weights[grouped])
+        new_codes = np.full(len(totals) + 1, -1)  # the last entry is for the code -1
+        new_codes[present] = np.arange(len(present))
+        totals = np.append(np.where(totals > 0, totals, 1.0), 1.0)
+        scores = np.asarray(scores, dtype=np.float64)
+        return cls(scores, new_codes[codes], weights / totals[codes], temperature)
 
     def sigmoids(self, thresholds: Floats) -> Iterator[tuple[slice, Floats]]:
         """Yield blocks of rows with their sigmoids, shape (n_rows, n_thresholds)."""
@@ -203,7 +214,7 @@ class _Rows(NamedTuple):
 class _Grid(NamedTuple):
     """Shares of each group at equally spaced scores, shape (n_groups, n_scores).
 
-    It has the methods of `_Rows`; gradients have the shape of the shares.
+    The methods are the same as of `_Rows`; gradients have the shape of the shares.
     """
 
     shares: Floats
@@ -244,12 +255,12 @@ def _no_gap(shape: int | tuple[int, ...]) -> SmoothGap:
 
 
 def _restore_codes(gap: SmoothGap, codes: NDArray[np.intp]) -> SmoothGap:
-    """Return the gap with the pair's codes in place of their positions among these."""
+    """Return the gap with the codes of its pair in place of positions in `codes`."""
     first, second = gap.pair
     return replace(gap, pair=(int(codes[first]), int(codes[second])))
 
 
-def _gap_of(rows: _Rows | _Grid, objective: Objective, sharpness: float) -> SmoothGap:
+def _evaluate(rows: _Rows | _Grid, objective: Objective, sharpness: float) -> SmoothGap:
     """Return the gap of an objective, for ``"mcdp"`` by the soft maximum."""
     if objective == "dp":
         return _mean_gap(rows)
@@ -259,20 +270,20 @@ def _gap_of(rows: _Rows | _Grid, objective: Objective, sharpness: float) -> Smoo
 
 
 def _extremes(values: NDArray[Any]) -> tuple[int, int]:
-    """Find the groups with the largest and the least value."""
+    """Find the groups with the largest and the smallest value."""
     first, second = int(values.argmax()), int(values.argmin())
     return (first, second) if first != second else (0, 1)
 
 
 def _mean_gap(rows: _Rows | _Grid) -> SmoothGap:
-    """Return the difference of the largest and the least mean score."""
+    """Return the difference of the largest and the smallest mean score."""
     means = rows.means()
     pair = _extremes(-means)
     return SmoothGap(float(np.ptp(means)), -rows.signed_shares(pair), math.nan, pair)
 
 
 def _maximum(rows: _Rows) -> SmoothGap:
-    """Return the largest gap over all thresholds, not only those of the grid."""
+    """Return the largest gap over all thresholds, also between points of the grid."""
     thresholds, cdfs = rows.cdfs()
     best = int((cdfs.max(axis=0) - cdfs.min(axis=0)).argmax())
     pair = _extremes(cdfs[:, best])
@@ -287,7 +298,7 @@ def _maximum(rows: _Rows) -> SmoothGap:
 
 
 def _refine_threshold(rows: _Rows, signed: Floats, threshold: float) -> float:
-    """Return threshold of the largest gap near a point of the grid, by Newton steps."""
+    """Find the largest gap near a point of the grid, by Newton steps."""
     used = signed != 0
     scores, signed, temperature = rows.scores[used], signed[used], rows.temperature
     best, largest = threshold, -math.inf
@@ -383,8 +394,8 @@ def clip_scores(scores: Floats) -> Floats:
 class PenalisedLoss:
     """Mean log-loss plus strength times the smooth gap between the groups' scores.
 
-    Within strata it is the mean of their gaps, each of ``expit((log-odds - center) /
-    width)`` with the stratum's `scales`.
+    Within strata the gap is the mean of the strata's gaps, of the scores
+    ``expit((log-odds - center) / width)`` with the stratum's `scales`.
     """
 
     strength: float
@@ -396,8 +407,8 @@ class PenalisedLoss:
         """Return the loss whose strength suits the share of labels that are 1.
 
         The log-loss of rare positives is small, and so is what it loses as a gap is
-        closed. The strength is multiplied by the variance of the labels over that of
-        balanced ones.
+        closed. The strength is multiplied by the variance of the labels over the
+        variance of balanced labels.
         """
         share = float(np.average(y, weights=weights))
         return replace(self, strength=self.strength * 4 * share * (1 - share))
@@ -431,16 +442,16 @@ class PenalisedLoss:
         """Return the mean of the gaps of rescaled scores within strata.
 
         Groups are codes, or probabilities of shape (n_groups, n_samples). The gradient
-        is that in the log-odds of each row, per unit of weight.
+        is in the log-odds of each row, per unit of weight.
         """
         log_odds = np.clip(log_odds, -_MOST, _MOST)
-        gap_of = self.gap_on_grid if groups.ndim == 1 else self._expected_gap
+        find_gap = self.gap_on_grid if groups.ndim == 1 else self._expected_gap
 
         def rescaled_gap(rows: Any, stratum: int) -> SmoothGap:
             has_scale = stratum < len(self.scales)
             center, width = self.scales[stratum] if has_scale else _AS_THEY_ARE
             rescaled = expit((log_odds[rows] - center) / width)
-            gap, slopes = gap_of(rescaled, groups[..., rows], weights[rows])
+            gap, slopes = find_gap(rescaled, groups[..., rows], weights[rows])
             gradient = slopes * rescaled * (1 - rescaled) / width
             return replace(gap, gradient=gradient)
 
@@ -456,10 +467,10 @@ class PenalisedLoss:
         for total, probability in zip(totals, probabilities, strict=True):
             members = weights * probability
             total += np.bincount(below, members, n_points)
-            moved = np.bincount(below, members * above, n_points)
-            total -= moved
-            total[1:] += moved[:-1]
-        gap = smooth_gap_on_grid(totals, *self._kind)
+            from_above = np.bincount(below, members * above, n_points)
+            total -= from_above
+            total[1:] += from_above[:-1]
+        gap = smooth_gap_on_grid(totals, *self._options)
         slopes = quotients(gap.gradient, totals)
         steps = np.diff(slopes, append=0)
         expected = np.zeros(len(scores))
@@ -479,7 +490,7 @@ class PenalisedLoss:
         n_groups = max(1, int(codes.max()) + 1)
         n_points = n_groups * (self._n_steps + 1)
         if 16 * len(scores) < n_points:  # fewer rows cost less than the grid
-            gap = smooth_gap(scores, codes, weights, *self._kind)
+            gap = smooth_gap(scores, codes, weights, *self._options)
             return gap, quotients(gap.gradient, weights)
         below, share_above = self._places(scores)
         weights = weights * (codes >= 0)
@@ -487,13 +498,13 @@ class PenalisedLoss:
         totals = np.zeros(n_points)
         totals += np.bincount(left, weights * (1 - share_above), n_points)
         totals += np.bincount(left + 1, weights * share_above, n_points)
-        gap = smooth_gap_on_grid(totals.reshape(n_groups, -1), *self._kind)
+        gap = smooth_gap_on_grid(totals.reshape(n_groups, -1), *self._options)
         slopes = quotients(gap.gradient.ravel(), totals)
         slopes = (1 - share_above) * slopes[left] + share_above * slopes[left + 1]
         return gap, np.where(weights > 0, slopes, 0.0)
 
     @property
-    def _kind(self) -> tuple[float, Objective, float]:
+    def _options(self) -> tuple[float, Objective, float]:
         """Arguments of `smooth_gap` that are the same for all rows."""
         return self.temperature, self.objective, _SHARPNESS
 
@@ -510,13 +521,15 @@ class PenalisedLoss:
         return below, place - below
 
 
-def check_penalised_loss(model: Any) -> PenalisedLoss:
-    """Check the parameters that define the penalty of a classifier."""
-    check_choice("objective", model.objective, OBJECTIVES)
+def check_penalised_loss(
+    strength: Any, temperature: Any, objective: Any
+) -> PenalisedLoss:
+    """Return the loss, or raise unless the parameters of its penalty are valid."""
+    check_choice("objective", objective, OBJECTIVES)
     return PenalisedLoss(
-        strength=check_real("strength", model.strength, 0, math.inf, closed="left"),
+        strength=check_real("strength", strength, 0, math.inf, closed="left"),
         temperature=check_real(
-            "temperature", model.temperature, 0, math.inf, closed="neither"
+            "temperature", temperature, 0, math.inf, closed="neither"
         ),
-        objective=model.objective,
+        objective=objective,
     )

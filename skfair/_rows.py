@@ -1,10 +1,10 @@
-"""One table of people, or of cells of people who are alike, that everything shares.
+"""The table of people, or of cells of people who are alike, that everything shares.
 
 Metrics, tests, reports and mitigators pass `Rows` on, and make no copies of single
-columns. Sums of groups (`counts`, `totals`, `sums`, `matrices`) are found when they are
-asked for. What a permutation or a resample changes, codes of groups or numbers of
-people, is new in it; all else, the order of the scores among it, is shared with the
-rows that it was drawn from::
+columns. Sums of groups (`counts`, `totals`, `sums`, `matrices`) are computed when they
+are asked for. A permutation or a resample has codes of groups or numbers of people of
+its own, and shares all else, such as the order of the scores, with the rows that it was
+drawn from::
 
     rows = Rows(groups, y_true=y, y_pred=scores, weight=weights).ordered()
     for _ in range(999):
@@ -14,8 +14,8 @@ rows that it was drawn from::
     people = rows.counted()  # cells of people who are alike, with their number `n`
     people.permuted(generator)  # draws the numbers of all cells at once
 
-An entry stands for one person, or for `n` of them: what counts people asks `counts`,
-`n_people`, `mass` and `squared`, and never counts entries.
+An entry stands for one person, or for `n` people: whoever counts people asks `counts`,
+`n_people`, `mass` and `entry_squares`, and never counts entries.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from skfair._draws import deal_counts, redraw_counts, shuffle_codes
 from skfair._utils._arrays import Floats, Integers, quotients
 from skfair._utils._text import shown
 from skfair._utils._validation import (
@@ -56,12 +57,9 @@ from skfair.groups import (
 
 #: Rows for each entry of a table of cells from which on its numbers are drawn faster.
 _ALIKE = 8
-#: Rows from which on NumPy draws no multivariate hypergeometric numbers.
-_MAX_DEALT = 10**9
-
-#: What draws of groups and of numbers of people share with the rows they are drawn of,
-#: and what they share only where the groups are the same.
-_SHARED = "is_ordered", "label_pairs", "levels", "_clusters"
+#: What draws of groups and of numbers of people share with the rows they are drawn
+#: from, and what they share only where the groups are the same.
+_SHARED = "is_ordered", "label_pairs", "score_positions", "_clusters"
 _SHARED_BY_GROUPS = "_cell_order", "_entries_of_cells", "people"
 
 
@@ -69,7 +67,7 @@ _SHARED_BY_GROUPS = "_cell_order", "_entries_of_cells", "people"
 class Rows:
     """A table of people, or of cells of people who are alike.
 
-    What is not known of the rows, or not needed, is None. Nothing is checked here.
+    Columns that are not known, or not needed, are None. Nothing is checked here.
 
     Attributes
     ----------
@@ -78,8 +76,10 @@ class Rows:
     strata : Groups
         Stratum of each entry, within which groups are compared; -1 is none.
     y_true, y_pred : ndarray
-        True labels, and scores or predicted labels. Confusion matrices read them as
-        positions in `classes`. Scores in bins are the lower edges of these.
+        True labels, and scores or predicted labels. Confusion matrices read both as
+        positions in `classes`. Scores in bins are the lower edges of the bins.
+    y_score : ndarray
+        Scores, where `y_pred` holds labels beside them.
     low, high : ndarray
         Least and largest score of the people of each entry, where scores are in bins.
     n_bins : int
@@ -91,13 +91,13 @@ class Rows:
     squares : ndarray
         Sum of the squared weights of the people of each entry; by default they weigh
         the same.
-    each : ndarray
-        Weight of each of the people of an entry, where entries stand for several.
+    person_weight : ndarray
+        Weight of each person of an entry, where entries stand for several people.
     fold : ndarray of int
         Fold that held out each entry.
     cluster : ndarray of int
-        Person that each entry belongs to, with all entries of whom groups are permuted
-        and people are drawn; by default each is a person of its own.
+        Person that each entry belongs to: groups are permuted among people, and people
+        are drawn, with all their entries. By default each entry is another person.
     classes : tuple
         Labels that `y_true` and `y_pred` are positions of.
     position : ndarray of int
@@ -111,7 +111,7 @@ class Rows:
     weight: NDArray[Any] | None = None
     n: NDArray[Any] | None = None
     squares: NDArray[Any] | None = None
-    each: NDArray[Any] | None = None
+    person_weight: NDArray[Any] | None = None
     fold: Any = None
     cluster: NDArray[Any] | None = None
     classes: tuple[Hashable, ...] = ()
@@ -119,6 +119,7 @@ class Rows:
     low: NDArray[Any] | None = None
     high: NDArray[Any] | None = None
     n_bins: int = 0
+    y_score: NDArray[Any] | None = None
 
     def __len__(self) -> int:
         return len(self.groups.codes)
@@ -128,10 +129,10 @@ class Rows:
         if isinstance(index, np.ndarray) and index.dtype == bool:
             index = np.flatnonzero(index)  # a mask is read again for each column
         columns = {
-            part.name: getattr(self, part.name)[index]
-            for part in fields(self)
-            if part.name not in ("classes", "n_bins")
-            and getattr(self, part.name) is not None
+            column.name: getattr(self, column.name)[index]
+            for column in fields(self)
+            if column.name not in ("classes", "n_bins")
+            and getattr(self, column.name) is not None
         }
         if self.position is None:
             columns["position"] = np.arange(len(self))[index]
@@ -175,7 +176,7 @@ class Rows:
         return len(self) if self.n is None else int(self.n.sum())
 
     @property
-    def squared(self) -> Floats:
+    def entry_squares(self) -> Floats:
         """Sum of the squared weights of the people of each entry."""
         if self.squares is not None:
             return self.squares
@@ -184,7 +185,7 @@ class Rows:
 
     @property
     def stratum_group_codes(self) -> Integers:
-        """Number of the stratum and group of each entry together, -1 for none."""
+        """Code of the stratum and group of each entry together, -1 for none."""
         codes = self.groups.codes.astype(np.intp)
         if self.strata is None:
             return codes
@@ -194,14 +195,14 @@ class Rows:
     def counted_positions(self) -> Integers:
         """Return positions of entries with a group, a stratum and a weight above 0."""
         counts, weight = self.stratum_group_codes >= 0, self.weight
-        if self.each is not None:
-            weight = self.each
+        if self.person_weight is not None:
+            weight = self.person_weight
         if weight is not None:
             counts &= weight > 0
         return np.flatnonzero(counts)
 
     def grouped(self) -> Self:
-        """Return the entries that have a group, and stand for somebody."""
+        """Return the entries that have a group and a positive weight."""
         counts = self.groups.codes >= 0
         if self.mass is not None:
             counts &= self.mass > 0
@@ -216,14 +217,15 @@ class Rows:
         labels = self.strata.labels
         yield from zip(labels, rows_by_code(codes, len(labels)), strict=True)
 
-    # Sums of groups; entries that stand for nobody are expected to be left out ------
+    # Sums of groups; entries without people are expected to be left out -------------
 
     def sum_by_group(self, values: Any) -> NDArray[Any]:
         """Sum a number of each entry in each group; None counts entries."""
         codes = self.groups.codes
         if codes.min(initial=0) < 0:
-            own = codes >= 0
-            codes, values = codes[own], None if values is None else values[own]
+            grouped = codes >= 0
+            codes = codes[grouped]
+            values = None if values is None else values[grouped]
         return np.asarray(np.bincount(codes, values, len(self.groups.labels)))
 
     @cached_property
@@ -239,16 +241,17 @@ class Rows:
         return self.sum_by_group(self.weight).astype(self.weight.dtype)
 
     @cached_property
-    def sums_of_squares(self) -> NDArray[Any]:
+    def group_squares(self) -> NDArray[Any]:
         """Sum of the squared weights of the people of each group."""
         if self.weight is None and self.squares is None:
             return self.counts
-        return self.sum_by_group(self.squared)
+        return self.sum_by_group(self.entry_squares)
 
     @cached_property
     def effective_sizes(self) -> Floats:
         """Kish's effective number of people of each group."""
-        return quotients(np.square(self.totals, dtype=float), self.squares_of_people)
+        totals = np.square(self.totals, dtype=float)
+        return quotients(totals, self.group_squares_by_person)
 
     @cached_property
     def sums(self) -> Floats:
@@ -297,10 +300,10 @@ class Rows:
         return np.asarray(self.y_true * np.intp(len(self.classes)) + self.y_pred)
 
     @cached_property
-    def levels(self) -> Integers | None:
-        """Number of different scores below that of each entry, if these are ordered.
+    def score_positions(self) -> Integers | None:
+        """Position of the score of each entry among the distinct ones, if ordered.
 
-        None where all scores differ, so that it is the position.
+        None where all scores differ, so that entries have the positions of scores.
         """
         new = self.y_pred[1:] != self.y_pred[:-1]
         return None if new.all() else np.append(0, np.cumsum(new, dtype=np.intp))
@@ -308,8 +311,8 @@ class Rows:
     def drawn_as(self, rows: Rows) -> Self:
         """Return these entries with the groups and numbers that they have in `rows`.
 
-        Those are a draw of the table that was indexed first. Groups are expressed by
-        the labels of these entries; those of another label have none.
+        `rows` are a draw of the table that was indexed first. Groups are expressed by
+        the labels of these entries; entries of another label have no group.
         """
         at = slice(None) if self.position is None else self.position
         groups = rows.groups if self.position is None else rows.groups[at]
@@ -327,102 +330,116 @@ class Rows:
         return self._changed(groups=groups)
 
     @cached_property
-    def squares_of_people(self) -> NDArray[Any]:
+    def group_squares_by_person(self) -> NDArray[Any]:
         """Sum of the squared weights of the people of each group.
 
         All entries of a person count together, as if they were alike: no dependence
         within people gives rates and CDFs more noise.
         """
         if self.cluster is None:
-            return self.sums_of_squares
+            return self.group_squares
         codes = self.groups.codes
-        own = np.flatnonzero(codes >= 0)
-        first, people = distinct([codes[own], self.cluster[own]])
-        totals = np.bincount(people, self.weights[own])
-        return np.asarray(np.bincount(codes[own[first]], totals**2, self.n_groups))
+        grouped = np.flatnonzero(codes >= 0)
+        first, people = find_distinct([codes[grouped], self.cluster[grouped]])
+        totals = np.bincount(people, self.weights[grouped])
+        codes = codes[grouped[first]]
+        return np.asarray(np.bincount(codes, totals**2, self.n_groups))
 
-    def singly(self) -> Self:
-        """Split entries into single people."""
+    def split_into_people(self) -> Self:
+        """Return an entry for each person."""
         if self.n is None:
             return self
-        weight = self.each
+        weight = self.person_weight
         if weight is None and self.weight is not None:
             weight = quotients(self.weight, self.n)
-        rows = replace(self, n=None, weight=weight, squares=None, each=None)
+        rows = replace(self, n=None, weight=weight, squares=None, person_weight=None)
         return rows[np.repeat(np.arange(len(self)), self.n)]
 
-    def times(self, n: NDArray[Any]) -> Self:
-        """Repeat each entry so many times."""
+    def repeat(self, n: NDArray[Any]) -> Self:
+        """Repeat each entry of one person, `n` times."""
         weight = None if self.weight is None else self.weight * n
         squares = None if self.squares is None else self.squares * n
         return self._changed(n=n, weight=weight, squares=squares)
 
     def _changed(self, **columns: Any) -> Self:
-        """Return rows with some columns replaced, keeping what is known of others."""
+        """Replace columns, and share what was computed from the other columns."""
         changed = object.__new__(type(self))
-        kept = _SHARED if "groups" in columns else _SHARED + _SHARED_BY_GROUPS
-        for name in (*self.__dataclass_fields__, *kept):
+        shared = _SHARED if "groups" in columns else _SHARED + _SHARED_BY_GROUPS
+        for name in (*self.__dataclass_fields__, *shared):
             if name in self.__dict__:
                 changed.__dict__[name] = self.__dict__[name]
         changed.__dict__.update(columns)
         return changed
 
     def permuted(
-        self, generator: np.random.Generator, within: Sequence[Integers] | None = None
+        self, generator: np.random.Generator, blocks: Sequence[Integers] | None = None
     ) -> Self:
-        """Permute the groups of the people within each list of positions.
+        """Permute the groups of the people within each block of positions.
 
-        By default these are all people that count. Entries that stand for several
-        people must be those of `counted` or `crossed`: their numbers are dealt, not
-        single people.
+        By default all people who count are one block. Entries that stand
+        for several people must come from `counted` or `cross_with_groups`: their
+        numbers are dealt, not single people.
         """
-        within = [self.people.counted_positions()] if within is None else within
+        blocks = [self.people.counted_positions()] if blocks is None else blocks
         if self.cluster is not None:
-            codes = shuffled_codes(self.people.groups.codes, within, generator)
+            codes = shuffle_codes(self.people.groups.codes, blocks, generator)
             codes = codes[self.person]
             return self.replace_groups(replace(self.groups, codes=codes))
         if self.n is None:
-            codes = shuffled_codes(self.groups.codes, within, generator)
+            codes = shuffle_codes(self.groups.codes, blocks, generator)
             return self.replace_groups(replace(self.groups, codes=codes))
         numbers = self._group_counts.copy()
-        for part in within:
-            cells = part[:: self.n_groups] // self.n_groups
-            numbers[:, cells] = deal(numbers[:, cells], generator)
+        for block in blocks:
+            cells = block[:: self.n_groups] // self.n_groups
+            numbers[:, cells] = deal_counts(numbers[:, cells], generator)
         return self.replace_counts(numbers)
 
     def resampled(self, generator: np.random.Generator) -> Self:
-        """Draw as many people of each group, within each stratum, with replacement."""
+        """Draw as many people of each group, within each stratum, with replacement.
+
+        People are drawn with all their entries. People of weight zero are never drawn,
+        since a resample of such people has no value.
+        """
         if self.n is None:
-            return self.times(np.bincount(self.draw(generator), minlength=len(self)))
+            positions, counting = self._counting_people
+            drawn = positions[counting.draw(generator)]
+            n_times = np.bincount(drawn, minlength=len(self.people))
+            return self.repeat(n_times[self.person])
         n = self.n.copy()
         for entries in self._entries_of_cells:
-            n[entries] = redraw(n[entries], generator)
+            n[entries] = redraw_counts(n[entries], generator)
         return self._replace_n(n)
+
+    @cached_property
+    def _counting_people(self) -> tuple[Integers, Self]:
+        """Positions of the people that have a group, a stratum and a weight."""
+        positions = self.people.counted_positions()
+        return positions, self.people[positions]
 
     @cached_property
     def _entries_of_cells(self) -> list[Integers]:
         """Positions of the entries that count, of each stratum and group."""
         counting = self.counted_positions()
-        parts = rows_by_code(self.stratum_group_codes[counting])
-        return [counting[part] for part in parts if len(part)]
+        cells = rows_by_code(self.stratum_group_codes[counting])
+        return [counting[cell] for cell in cells if len(cell)]
 
     @cached_property
     def people(self) -> Self:
-        """First entry of each person."""
+        """Rows of one entry for each person, the first that counts."""
         if self.cluster is None:
             return self
         return replace(self[self._clusters[0]], cluster=None, position=None)
 
     @property
     def person(self) -> Any:
-        """Position among people of the person of each entry."""
+        """Position in `people` of the person of each entry."""
         return slice(None) if self.cluster is None else self._clusters[1]
 
     @cached_property
     def _clusters(self) -> tuple[Integers, Integers]:
         """Position of the first entry of each person, and the person of each entry.
 
-        The first is one that counts, if there is any.
+        Entries that count come before others.
         """
         clusters: Any = self.cluster
         absent = np.ones(len(self), dtype=bool)
@@ -431,11 +448,11 @@ class Rows:
         _, first, person = np.unique(
             clusters[order], return_index=True, return_inverse=True
         )
-        of_entries = np.empty_like(person)
-        of_entries[order] = person
-        return order[first], of_entries
+        person_of_entry = np.empty_like(person)
+        person_of_entry[order] = person
+        return order[first], person_of_entry
 
-    def averaged(self) -> Self:
+    def average_by_person(self) -> Self:
         """Give each entry the mean score of its person."""
         if self.cluster is None:
             return self
@@ -449,7 +466,7 @@ class Rows:
         """Encode people by the shares of the codes among their entries."""
         if self.cluster is None:
             return codes
-        first, pairs = distinct([self.person, codes])
+        first, pairs = find_distinct([self.person, codes])
         counts = np.bincount(pairs)
         starts = np.flatnonzero(np.diff(self.person[first], prepend=-1))
         divisors = np.gcd.reduceat(counts, starts)
@@ -466,9 +483,9 @@ class Rows:
 
     @cached_property
     def _cell_order(self) -> tuple[Integers, Integers, Integers]:
-        """Entries in the order of their cells, and start and size of each one's cell.
+        """Entries in the order of cells, and the start and size of each one's cell.
 
-        Those in no cell come first, and are never drawn.
+        Entries in no cell come first, and are never drawn.
         """
         cells = self.stratum_group_codes
         sizes = np.bincount(cells[cells >= 0])
@@ -481,37 +498,37 @@ class Rows:
 
         People of a cell share stratum, fold, label, score and weight. Cells are in the
         order of their scores, or of labels, and entries in the order of cells, then
-        groups; some of them stand for nobody. Rows that do not count are left out.
+        groups; some entries have no people. Rows that do not count are left out.
         """
         rows = self[self.counted_positions()]
         n = np.ones(len(rows), np.intp) if rows.n is None else rows.n
-        if rows.each is None and rows.weight is not None:
-            rows = replace(rows, each=quotients(rows.weight, n))
+        if rows.person_weight is None and rows.weight is not None:
+            rows = replace(rows, person_weight=quotients(rows.weight, n))
         first, cells = rows._find_cells()
         numbers = np.zeros((rows.n_groups, len(first)), np.int64)
         np.add.at(numbers, (rows.groups.codes, cells), n)
         return rows[first].replace_counts(numbers)
 
-    def crossed(self) -> Self:
+    def cross_with_groups(self) -> Self:
         """Return each entry once for every group, so that people can move."""
         assert self.n is not None
-        own = np.flatnonzero(self.groups.codes >= 0)
+        grouped = np.flatnonzero(self.groups.codes >= 0)
         numbers = np.zeros((self.n_groups, len(self)), np.int64)
-        numbers[self.groups.codes[own], own] = self.n[own]
+        numbers[self.groups.codes[grouped], grouped] = self.n[grouped]
         return self.replace_counts(numbers)
 
     def counted_if_few(self) -> Self | None:
         """Count single people who are alike, or return None where few are."""
-        first, _ = replace(self, each=self.weight)._find_cells()
-        few = len(first) * self.n_groups * _ALIKE <= len(self)
-        return self.counted() if few else None
+        first, _ = replace(self, person_weight=self.weight)._find_cells()
+        few_cells = len(first) * self.n_groups * _ALIKE <= len(self)
+        return self.counted() if few_cells else None
 
     def _find_cells(self) -> tuple[Integers, Integers]:
         """Find the first entry of each cell, and the cell of each entry."""
-        of_scores = self.y_pred is not None and self.y_pred.dtype.kind == "f"
-        columns = [self.y_true, self.y_pred][:: -1 if of_scores else 1]
+        has_scores = self.y_pred is not None and self.y_pred.dtype.kind == "f"
+        columns = [self.y_true, self.y_pred][:: -1 if has_scores else 1]
         strata = None if self.strata is None else self.strata.codes
-        return distinct([strata, self.fold, *columns, self.each])
+        return find_distinct([strata, self.fold, *columns, self.person_weight])
 
     def replace_counts(self, numbers: NDArray[np.int64]) -> Self:
         """Return these cells with a number of people for each group, then cell.
@@ -529,7 +546,8 @@ class Rows:
 
     def _replace_n(self, n: NDArray[np.int64]) -> Self:
         """Return the same entries with other numbers of people."""
-        return self._changed(n=n, weight=None if self.each is None else n * self.each)
+        weight = None if self.person_weight is None else n * self.person_weight
+        return self._changed(n=n, weight=weight)
 
     @property
     def _group_counts(self) -> NDArray[np.int64]:
@@ -553,26 +571,40 @@ def read_arrays(
 
     Checks containers, lengths, missing groups, weights, counts, clusters, and that each
     group has a positive weight. What labels and scores must be is said by each metric.
-    `name` is that of `y_pred` in messages.
+    `y_pred` goes by `name` in messages.
     """
-    warn_if_reordered(
-        **{"y_true": y_true, name: y_pred},
-        sensitive_features=sensitive_features,
-        control_features=control_features,
-        sample_weight=sample_weight,
-        counts=counts,
-        clusters=clusters,
-    )
+    people = {
+        "sensitive_features": sensitive_features,
+        "control_features": control_features,
+        "sample_weight": sample_weight,
+        "counts": counts,
+        "clusters": clusters,
+    }
+    warn_if_reordered(**{"y_true": y_true, name: y_pred}, **people)
     predicted = as_array(y_pred, name)
     n = len(predicted)
     if n == 0:
         raise ValueError(f"{name} has 0 rows, expected at least one.")
-    groups = resolve_groups(sensitive_features, n_samples=n)
+    rows = read_people(n, **people)
+    true = None if y_true is None else as_array(y_true, "y_true", n)
+    return replace(rows, y_true=true, y_pred=predicted)
+
+
+def read_people(
+    n_samples: int,
+    *,
+    sensitive_features: ArrayLike | None,
+    control_features: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    counts: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
+) -> Rows:
+    """Read whom rows stand for: groups, strata, weights, counts and clusters."""
+    groups = resolve_groups(sensitive_features, n_samples=n_samples)
     strata = None
     if control_features is not None:
-        strata = resolve_strata(control_features, n_samples=n)
-    true = None if y_true is None else as_array(y_true, "y_true", n)
-    rows = Rows(groups, strata, true, predicted)
+        strata = resolve_strata(control_features, n_samples=n_samples)
+    rows = Rows(groups, strata)
     if sample_weight is None and counts is None and clusters is None:
         return rows
     return add_people(rows, sample_weight, counts, clusters)
@@ -584,9 +616,9 @@ def add_people(
     counts: ArrayLike | None,
     clusters: ArrayLike | None = None,
 ) -> Rows:
-    """Add checked weights, numbers of people and people of several rows to rows.
+    """Add checked weights, counts and clusters to rows.
 
-    Rows that stand for nobody have no group, and so count for nothing.
+    Rows with a count of 0 have no group, and so count for nothing.
     """
     rows = _add_weights(rows, sample_weight, counts)
     if clusters is None:
@@ -621,14 +653,15 @@ def check_clusters(
         if differ.any():
             row, named = int(differ.argmax()), [*filter(None, column.names)]
             name = f"{name} {CROSS.join(named)!r}" if named else name
-            both = [
+            labels_in_cluster = [
                 repr(column.labels[code]) if code >= 0 else "missing"
                 for code in (codes[first[people[row]]], codes[row])
             ]
             raise ValueError(
                 f"{name} must be the same in all rows of a cluster, since people are "
-                f"permuted and drawn with all their rows, got {both[0]} and {both[1]} "
-                f"in cluster {shown(labels[people[row]])}; write one in all of them."
+                "permuted and drawn with all their rows, got "
+                f"{' and '.join(labels_in_cluster)} in cluster "
+                f"{shown(labels[people[row]])}; write one in all of them."
             )
     return people
 
@@ -643,19 +676,19 @@ def _add_weights(
     rows: Rows, sample_weight: ArrayLike | None, counts: ArrayLike | None
 ) -> Rows:
     """Add checked weights and numbers of people to rows."""
-    n, each = check_counts(counts, len(rows)), check_weights(sample_weight, len(rows))
+    n, weight = check_counts(counts, len(rows)), check_weights(sample_weight, len(rows))
     groups = rows.groups
     if n is not None and not n.all():
-        nobody = groups.codes.dtype.type(-1)
-        groups = replace(groups, codes=np.where(n > 0, groups.codes, nobody))
-    if each is not None:
-        _check_weight_of_groups(groups, rows.strata, each)
+        no_group = groups.codes.dtype.type(-1)
+        groups = replace(groups, codes=np.where(n > 0, groups.codes, no_group))
+    if weight is not None:
+        _check_weight_of_groups(groups, rows.strata, weight)
     rows = replace(rows, groups=groups)
-    if n is None or each is None:
-        return replace(rows, weight=each, n=n)
-    if each.dtype.kind == "i" and each.astype(float) @ n >= MAX_EXACT_SUM:
-        each = each.astype(np.float64)
-    return replace(rows, weight=each * n, n=n, each=each)
+    if n is None or weight is None:
+        return replace(rows, weight=weight, n=n)
+    if weight.dtype.kind == "i" and weight.astype(float) @ n >= MAX_EXACT_SUM:
+        weight = weight.astype(np.float64)
+    return replace(rows, weight=weight * n, n=n, person_weight=weight)
 
 
 def _check_weight_of_groups(
@@ -668,13 +701,13 @@ def _check_weight_of_groups(
     if strata is not None:
         codes = np.where(strata.codes < 0, -1, codes)
     counts, positive = (
-        count_codes(some, len(groups.labels)) for some in (codes, codes[weight > 0])
+        count_codes(part, len(groups.labels)) for part in (codes, codes[weight > 0])
     )
     refuse_weightless(groups.labels, counts, positive)
 
 
-def units_of(weights: Floats) -> Floats:
-    """Return the weight of one row: 1 where all weights are whole, else each its own.
+def unit_weights(weights: Floats) -> Floats:
+    """Return 1 for each row where all weights are whole, else the weights themselves.
 
     Weighted rows have the information of ``sum(weights)**2 / sum(weights * units)``
     rows of equal weight: a whole weight of two is two rows.
@@ -682,42 +715,44 @@ def units_of(weights: Floats) -> Floats:
     return weights if (weights % 1).any() else np.ones(len(weights))
 
 
-def squares_by_group(codes: Codes, weights: Floats, n_groups: int) -> Floats:
-    """Sum the squared weights of each group, whole ones as of so many rows.
+def group_squares_in_rows(codes: Codes, weights: Floats, n_groups: int) -> Floats:
+    """Sum the squared weights of each group, where a whole weight is so many rows.
 
-    The information of a group is that of ``total**2 / squares`` rows of equal weight.
+    A group has the information of ``total**2 / squares`` rows of equal weight.
     """
-    return np.asarray(np.bincount(codes, weights * units_of(weights), n_groups))
+    return np.asarray(np.bincount(codes, weights * unit_weights(weights), n_groups))
 
 
 def weights_in_rows(weights: Floats | None) -> Floats | None:
     """Scale weights so that they add up to the effective number of rows.
 
-    Whole weights stay as they are. A fit with a penalty of its own then does not depend
-    on the unit of the weights.
+    Whole weights stay as they are. A fit with a penalty then does not depend on the
+    unit of the weights.
     """
     if weights is None:
         return None
     floats = weights.astype(np.float64)
-    return np.asarray(floats * (floats.sum() / (floats @ units_of(floats))))
+    return np.asarray(floats * (floats.sum() / (floats @ unit_weights(floats))))
 
 
-def take_rows(values: Any, rows: NDArray[np.intp]) -> Any:
+def take_rows(values: Any, positions: NDArray[np.intp]) -> Any:
     """Take rows by position from a list, array, sparse matrix, series or dataframe."""
     if isinstance(values, np.ndarray | Groups):
-        return values[rows]
+        return values[positions]
     if hasattr(values, "iloc"):  # narwhals rejects columns of the same name
-        return values.iloc[rows]
+        return values.iloc[positions]
     native = nw.from_native(
         values, eager_only=True, allow_series=True, pass_through=True
     )
     if isinstance(native, nw.DataFrame | nw.Series):
-        return native[rows].to_native()
-    return values[rows] if hasattr(values, "shape") else [values[row] for row in rows]
+        return native[positions].to_native()
+    if hasattr(values, "shape"):
+        return values[positions]
+    return [values[position] for position in positions]
 
 
-def distinct(columns: Sequence[Any]) -> tuple[Integers, Integers]:
-    """Find the first entry of each combination of values, and the position of each.
+def find_distinct(columns: Sequence[Any]) -> tuple[Integers, Integers]:
+    """Find the first entry of each combination of values, and each entry's combination.
 
     Combinations are in the order of their values; columns that are None are left out.
     """
@@ -731,75 +766,3 @@ def distinct(columns: Sequence[Any]) -> tuple[Integers, Integers]:
     cells = np.empty(len(order), dtype=np.intp)
     cells[order] = np.cumsum(new) - 1
     return order[new], cells
-
-
-def shuffled_codes(
-    codes: Codes, within: Sequence[Integers], generator: np.random.Generator
-) -> Codes:
-    """Permute codes among the rows of each part; other rows keep theirs."""
-    rows = np.concatenate([np.empty(0, np.intp), *within])
-    moved = codes[rows].astype(np.intp)  # NumPy shuffles small integers more slowly
-    stop = 0
-    for part in within:
-        start, stop = stop, stop + len(part)
-        generator.shuffle(moved[start:stop])
-    shuffled = codes.copy()
-    shuffled[rows] = moved
-    return shuffled
-
-
-def deal(
-    numbers: NDArray[np.int64], generator: np.random.Generator
-) -> NDArray[np.int64]:
-    """Deal all people anew to groups of the same sizes; groups come first.
-
-    Whether people of cells are dealt to groups, or of groups to cells, is the same.
-    """
-    if len(numbers) > numbers.shape[1]:
-        return deal(numbers.T, generator).T
-    left, sizes = numbers.sum(axis=0), numbers.sum(axis=1).tolist()
-    if sum(sizes) >= _MAX_DEALT:
-        raise ValueError(
-            "y_score or counts must stand for fewer than 10**9 rows, as NumPy permutes "
-            f"no more, got {sum(sizes)}."
-        )
-    dealt = np.empty_like(numbers)
-    for group, size in enumerate(sizes[:-1]):
-        if len(left) == 2:  # one number takes an eighth of the time of two
-            first = generator.hypergeometric(int(left[0]), int(left[1]), size)
-            dealt[group] = first, size - first
-        else:
-            dealt[group] = generator.multivariate_hypergeometric(
-                left, size, method="marginals"
-            )
-        left = left - dealt[group]
-    dealt[-1] = left
-    return dealt
-
-
-def redraw(
-    numbers: NDArray[np.int64], generator: np.random.Generator
-) -> NDArray[np.int64]:
-    """Draw as many people as cells have, with replacement.
-
-    Poisson numbers of independent cells are multinomial, given their sum. Their rates
-    add up to two standard deviations less than the number of people, and those that are
-    missing are drawn afterwards; 2 % of all sums are too large, and drawn again. This
-    takes half the time of `Generator.multinomial` where cells are many.
-    """
-    size, missing = int(numbers.sum()), -1
-    filled = np.flatnonzero(numbers)
-    rates = numbers[filled] * max(0.0, 1 - 2 / math.sqrt(max(size, 1)))
-    while missing < 0:
-        of_cells = generator.poisson(rates)
-        missing = size - int(of_cells.sum())
-    if missing > len(filled):
-        of_cells += generator.multinomial(missing, numbers[filled] / size)
-    elif missing:
-        people = np.sort(generator.integers(size, size=missing))  # to be found faster
-        ends = np.cumsum(numbers[filled])
-        cells = np.searchsorted(ends, people, side="right")
-        of_cells += np.bincount(cells, minlength=len(filled))
-    drawn = np.zeros_like(numbers)
-    drawn[filled] = of_cells
-    return drawn

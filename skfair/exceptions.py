@@ -8,9 +8,8 @@ from sklearn import exceptions
 class MitigationWarning(UserWarning):
     """A mitigator is worse than the plain classifier, or misses the gap it was given.
 
-    It is a class of its own, so that a search over many strengths, some of which are
-    too large, can silence it, as it would a
-    :class:`~sklearn.exceptions.ConvergenceWarning`.
+    It has its own class, so that a search over many strengths, some of them too large,
+    can silence it, like a :class:`~sklearn.exceptions.ConvergenceWarning`.
 
     See Also
     --------
@@ -25,9 +24,9 @@ class MitigationWarning(UserWarning):
 
 
 class InconsistentVersionWarning(exceptions.InconsistentVersionWarning):  # type: ignore[misc]
-    """Another version of skfair pickled an object than the one that unpickles it.
+    """The object was pickled by another version of skfair.
 
-    A filter for the class of scikit-learn of this name is one for this class, too.
+    A filter for scikit-learn's class of the same name also applies to this class.
 
     Parameters
     ----------

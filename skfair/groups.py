@@ -1,4 +1,4 @@
-"""Who belongs to which group and stratum: the one place that reads their columns."""
+"""Who belongs to which group and stratum: the only place that reads their columns."""
 
 from __future__ import annotations
 
@@ -24,14 +24,13 @@ from numpy.typing import ArrayLike, NDArray
 from skfair._utils._arrays import Integers
 from skfair._utils._columns import Selector as Selector
 from skfair._utils._columns import names_columns, open_frame, select_columns
-from skfair._utils._text import all_digits, listed, shown
+from skfair._utils._text import all_digits, counted, listed, shown
 from skfair._utils._validation import (
     ParameterError,
     as_array,
     check_choice,
     check_integer,
     check_length,
-    check_weights,
     count_rows,
 )
 from skfair._utils._warnings import warn_if_reordered, warn_user
@@ -160,7 +159,7 @@ or Groups
         None warns of words that often do; an empty list says that none does.
     bins : list of numbers, or dict of column name -> list of numbers, default=None
         Increasing edges that make ranges of a column of numbers: ``[30, 50]`` stands
-        for under 30, 30 to under 50, and 50 and over. Ranges without rows are no
+        for under 30, 30 to under 50, and 50 and over. Ranges without rows are not
         groups. Several columns need a dictionary.
     rare : {"keep", "drop", "merge"}, default="keep"
         What to do with groups of fewer than `min_group_size` rows: keep them, so that
@@ -184,7 +183,7 @@ or Groups
         if `rare` is given without `min_group_size`.
     TypeError
         If labels cannot be compared, such as sets, or `labels` or `missing_values` is
-        no list.
+        not a list.
 
     Warns
     -----
@@ -220,8 +219,8 @@ or Groups
     if isinstance(sensitive_features, Groups):
         groups = sensitive_features
         min_group_size = max(min_group_size, groups.min_group_size)
-        for name, given in (("bins", bins), ("missing_values", missing_values)):
-            if given is not None:
+        for name, value in (("bins", bins), ("missing_values", missing_values)):
+            if value is not None:
                 raise ValueError(
                     f"{name} must be None for Groups, whose labels are known."
                 )
@@ -238,7 +237,7 @@ or Groups
 
 
 def _list_of_labels(name: str, labels: Any, what: str) -> Labels:
-    """Return the plain labels of a list that a user gives."""
+    """Return the labels of a list that a user passes, as Python's types."""
     unordered = isinstance(labels, (str, set, frozenset))
     if unordered or not isinstance(labels, Iterable):
         raise TypeError(f"{name} must be a list of {what}, got {shown(labels)}.")
@@ -315,15 +314,15 @@ def resolve_groups(
     return groups
 
 
-#: Finds the strata of rows, within which groups are compared, in the same way. The true
-#: labels are strata, too. Rows with the code -1 of a `Groups`, as `encode_groups(...,
-#: missing="drop")` gives them to missing values, belong to no stratum. Its
-#: `min_group_size` is the smallest number of rows of a stratum that is not left out.
+#: Finds the strata of rows, within which groups are compared, as groups are found. True
+#: labels may be strata, too. Rows with the code -1, as `encode_groups(...,
+#: missing="drop")` gives them to missing values, belong to no stratum. Strata of fewer
+#: rows than the `min_group_size` of their `Groups` are left out.
 resolve_strata = partial(resolve_groups, argument="control_features")
 
 
 def _check_codes(groups: Groups, argument: str) -> None:
-    """Raise unless codes that a user may have made are positions of labels, or -1."""
+    """Raise unless codes, which a user may have made, are positions of labels or -1."""
     codes, n_labels = groups.codes, len(groups.labels)
     valid = isinstance(codes, np.ndarray) and codes.dtype.kind in "iu"
     valid = valid and codes.ndim == 1
@@ -338,7 +337,7 @@ def _check_codes(groups: Groups, argument: str) -> None:
 
 
 def tip_about_length(data: Any, n_samples: int) -> str:
-    """Say what to pass if labels are names of columns, or those of all folds."""
+    """Say what to pass if labels are names of columns, or the labels of all folds."""
     if len(data) > n_samples:
         return (
             " In cross-validation, get_fairness_scorer(..., sensitive_features="
@@ -355,7 +354,7 @@ def labels_and_groups(
 ) -> tuple[Any, Selector | None, Groups]:
     """Return labels given beside X, or the columns of X that are named, and groups.
 
-    One of the first two is None. `resolve` finds the groups, or the strata, of both.
+    Either the labels or the columns are None. `resolve` finds the groups or the strata.
     """
     n_samples = count_rows(X)
     labels, selector = data, None
@@ -365,10 +364,10 @@ def labels_and_groups(
     return labels, selector, groups
 
 
-#: Texts that stand for a missing value: those that containers make, and those that R,
-#: SQL and spreadsheets write.
+#: Texts that stand for a missing value, in lower case: those that containers make, and
+#: those that R, SQL, spreadsheets and people write.
 MISSING_WORDS = (
-    *("", "nan", "NaN", "NaT", "<NA>", "NA", "N/A", "NULL", "None", "\\N"),
+    *("", "nan", "nat", "<na>", "na", "n/a", "#n/a", "null", "none", "\\n", "missing"),
     *("?", ".", "-"),
 )
 
@@ -400,33 +399,35 @@ def _encode(
 def warn_of_missing_words(
     encoded: Sequence[tuple[Codes, Labels]], argument: str = "sensitive_features"
 ) -> None:
-    """Warn of labels of encoded columns, with rows, that often mean missing values."""
+    """Warn of labels with rows that often mean missing values."""
     words = [
-        word
-        for word in MISSING_WORDS
+        label
         for codes, labels in encoded
-        if word in labels and (codes == labels.index(word)).any()
+        for i, label in enumerate(labels)
+        if isinstance(label, str) and label != "none"  # as an answer: no religion
+        if label.casefold() in MISSING_WORDS and (codes == i).any()
     ]
     if not words:
         return
-    found = [repr(word) for word in dict.fromkeys(words)]
-    one = len(found) == 1
+    quoted = [repr(word) for word in dict.fromkeys(words)]
+    single = len(quoted) == 1
     warn_user(
-        f"{argument} has the {'label' if one else 'labels'} {listed(found)}, which "
-        f"{'looks like a missing value' if one else 'look like missing values'}: "
-        f"encode_groups(..., missing_values=[{', '.join(found)}]) makes such rows "
-        "missing, and missing_values=[] groups."
+        f"{argument} has the {'label' if single else 'labels'} "
+        f"{listed(quoted)}, which "
+        f"{'looks like a missing value' if single else 'look like missing values'}: "
+        f"encode_groups(..., missing_values=[{', '.join(quoted)}]) makes such "
+        "rows missing, and missing_values=[] groups."
     )
 
 
 def warn_of_look_alikes(labels: Iterable[Hashable], argument: str) -> None:
-    """Warn of labels that differ in what is not seen: spaces, accents, 1 and "1.0"."""
+    """Warn of labels that look the same: in spaces, accents, or as 1 and "1.0"."""
     labels = list(labels)
     if {*map(type, labels)} <= {int, float, bool}:
         return
     seen: dict[Hashable, Hashable] = {}
     for label in labels:
-        other = seen.setdefault(look_of(label), label)
+        other = seen.setdefault(normalize_label(label), label)
         if other is not label:
             warn_user(
                 f"{argument} has the labels {other!a} and {label!a}, which "
@@ -435,10 +436,10 @@ def warn_of_look_alikes(labels: Iterable[Hashable], argument: str) -> None:
             return
 
 
-def look_of(label: Any) -> Hashable:
-    """Return the text of a label as it is seen, of numbers without last zeros."""
+def normalize_label(label: Any) -> Hashable:
+    """Return the text of a label as people see it, a number without last zeros."""
     if isinstance(label, tuple):
-        return tuple(map(look_of, label))
+        return tuple(map(normalize_label, label))
     if isinstance(label, float) and label.is_integer():
         label = int(label)
     text = unicodedata.normalize("NFC", str(label)).strip()
@@ -452,7 +453,7 @@ def _cut_into_ranges(
     bins: Any,
     missing_values: Labels,
 ) -> list[Any]:
-    """Replace the numbers of some columns by the ranges that they are in."""
+    """Replace the numbers of the columns in `bins` by their ranges."""
     if not isinstance(bins, Mapping):
         if len(columns) > 1:
             raise ValueError(
@@ -483,7 +484,7 @@ def cut_into_ranges(
     name_ranges: Callable[[list[float]], list[str]] | None = None,
     missing_values: Labels = (),
 ) -> pd.Series[Any]:
-    """Replace numbers by the ranges that they are in; an edge begins a range."""
+    """Replace numbers by their ranges; an edge begins a range."""
     try:
         ends = np.asarray(edges, dtype=np.float64)
     except (TypeError, ValueError):
@@ -509,18 +510,18 @@ def cut_into_ranges(
 
 
 def _name_ranges(edges: list[float]) -> list[str]:
-    """Name the ranges between edges, and those below the first and above the last."""
-    at = [all_digits(edge) for edge in edges]
-    between = [f"{low} to under {high}" for low, high in pairwise(at)]
-    return [f"under {at[0]}", *between, f"{at[-1]} and over"]
+    """Name the ranges between edges, below the first and above the last."""
+    numbers = [all_digits(edge) for edge in edges]
+    between = [f"{low} to under {high}" for low, high in pairwise(numbers)]
+    return [f"under {numbers[0]}", *between, f"{numbers[-1]} and over"]
 
 
 def suggest_edges(values: Iterable[Any], counts: ArrayLike) -> list[float]:
-    """Edges of four ranges of numbers with about as many rows, in round numbers."""
+    """Return round edges of four ranges of numbers with about as many rows."""
     numbers = np.repeat(np.array([*values], dtype=np.float64), np.asarray(counts))
     quartiles = np.unique(np.quantile(numbers, [0.25, 0.5, 0.75]))
     for n_digits in range(2, 18):  # years of birth take more than two
-        edges = np.unique([float(f"{each:.{n_digits}g}") for each in quartiles])
+        edges = np.unique([float(f"{edge:.{n_digits}g}") for edge in quartiles])
         if len(edges) == len(quartiles):
             break
     return [int(edge) if edge == int(edge) else edge for edge in edges.tolist()]
@@ -528,10 +529,10 @@ def suggest_edges(values: Iterable[Any], counts: ArrayLike) -> list[float]:
 
 def _drop_rare(groups: Groups, rare: str, min_group_size: int) -> Groups:
     """Leave out groups with too few rows, or merge them into one, which is last."""
-    few = groups.sizes() < min_group_size
-    frequent = keep_labels(groups, ~few)
+    is_rare = groups.sizes() < min_group_size
+    frequent = keep_labels(groups, ~is_rare)
     check_rare(rare, min_group_size, frequent.labels)
-    if not few.any():
+    if not is_rare.any():
         return groups
     if rare == "drop":
         return frequent
@@ -542,7 +543,7 @@ def _drop_rare(groups: Groups, rare: str, min_group_size: int) -> Groups:
 
 
 def check_rare(rare: str, min_group_size: int, labels: Iterable[Hashable]) -> None:
-    """Raise where no group is rare, or a group has the name of those merged."""
+    """Raise where no group can be rare, or a group has the name of merged groups."""
     if min_group_size < 2:
         raise ParameterError(
             "min_group_size",
@@ -617,31 +618,32 @@ def encode_column(
 ) -> tuple[Codes, Labels]:
     """Encode one column of labels, with -1 for the rows that are left out.
 
-    Labels are sorted, or in the order of the categories of a categorical column. Some
-    may stand for missing values.
+    Labels are sorted, or in the order of the categories of a categorical column. Those
+    in `missing_values` are left out, too.
     """
     codes, labels = _factorize(column, argument)
     absent = set(labels) & set(missing_values)
     if absent:
-        kept = tuple(label for label in labels if label not in absent)
-        codes, labels = recode(codes, labels, kept), kept
+        present = tuple(label for label in labels if label not in absent)
+        codes, labels = recode(codes, labels, present), present
     warn_of_look_alikes(labels, argument)
     never_missing = isinstance(column, np.ndarray) and column.dtype.kind in "biu"
     never_missing &= not absent
     n_missing = 0 if never_missing else int(np.count_nonzero(codes < 0))
     if n_missing and missing == "raise":
-        where, of_column = "", ""
+        where, tip = "", ""
         if name is not None:
             where = f" in column {name!r}"
-            of_column = (
+            tip = (
                 ", and in place of the name of a column of X a function: "
                 f"lambda X: encode_groups(X[{name!r}], missing='group')"
             )
+        n_values = counted(n_missing, "missing value")
         raise ValueError(
-            f"{argument} has {n_missing} missing values{where}, expected none. In "
-            "place of labels pass skfair.groups.encode_groups(labels, missing='group')"
+            f"{argument} has {n_values}{where}, expected none. In place of labels pass "
+            "skfair.groups.encode_groups(labels, missing='group')"
             " to make these rows a group, or missing='drop' to leave them out"
-            f"{of_column}."
+            f"{tip}."
         )
     if n_missing and missing == "group":
         # A label of that very name means the same thing, so the two are merged.
@@ -701,13 +703,13 @@ def _to_pandas_or_numpy(column: Any) -> Any:
 
 
 def is_dictionary(column: Any) -> bool:
-    """Whether a column is a dictionary of PyArrow in a Series of pandas."""
+    """Return whether a column is a dictionary of PyArrow in a Series of pandas."""
     dtype = column.dtype
     return isinstance(dtype, pd.ArrowDtype) and dtype.type is pd.CategoricalDtype.type
 
 
 def decode_dictionary(column: Any) -> pd.Categorical:
-    """Read a dictionary of PyArrow: its entries are the categories."""
+    """Read a dictionary of PyArrow, whose entries are the categories."""
     import pyarrow as pa
 
     array = pa.array(column.array) if isinstance(column, pd.Series) else column
@@ -724,7 +726,7 @@ def decode_dictionary(column: Any) -> pd.Categorical:
 def _simplify_labels(
     codes: NDArray[Any], values: list[Any], in_order: bool
 ) -> tuple[Codes, Labels]:
-    """Encode by plain labels, which are sorted unless they are in order.
+    """Encode by labels of Python's types, which are sorted unless `in_order`.
 
     NaN is missing, also where pandas tells it from NA, and so is a label of several
     columns with a missing value among them.
@@ -738,7 +740,7 @@ def _simplify_labels(
 
 
 def _is_missing(label: Any) -> bool:
-    """Return whether a label is missing, or a part of it."""
+    """Return whether a label, or a part of it, is missing."""
     return any(map(pd.isna, label if isinstance(label, tuple) else (label,)))
 
 
@@ -750,9 +752,9 @@ _NEVER_MISSING = _PLAIN - {float}
 def python_label(label: Any) -> Any:
     """Return the label that the same value has in every container.
 
-    Scalars of NumPy and pandas become those of Python. A time at midnight is a date,
-    since pandas has no dates; one of a time zone is in UTC, since some libraries keep
-    no time zone. A decimal number is a float, unless that would change it.
+    Scalars of NumPy and pandas become scalars of Python. A time at midnight is a date,
+    since pandas has no dates; a time with a time zone is in UTC, since some libraries
+    keep no time zone. A decimal number is a float, unless that would change it.
     """
     if type(label) in _PLAIN:
         return label
@@ -775,7 +777,7 @@ def python_label(label: Any) -> Any:
 def map_labels(
     name: str, by_label: Mapping[Any, Any] | pd.Series[Any]
 ) -> dict[Hashable, Any]:
-    """Return what is given for each label, by the label that groups have."""
+    """Return the values of a mapping by the labels that groups have."""
     items = [(python_label(label), value) for label, value in by_label.items()]
     by_plain = dict(items)
     if len(by_plain) < len(items):
@@ -789,8 +791,8 @@ def check_kinds_of_labels(
 ) -> None:
     """Raise if no label of one argument can equal any of the other.
 
-    Text never equals a number; numbers, True and False are of one kind. Labels -1 and 1
-    of one argument beside 0 and 1 of the other are warned of.
+    Text never equals a number; numbers, True and False are of one kind. Warns of labels
+    -1 and 1 in one argument beside 0 and 1 in the other.
     """
     ours, theirs = list(first), list(second)
     if ours and theirs and not {*map(_kind, ours)} & {*map(_kind, theirs)}:
@@ -808,7 +810,7 @@ def check_kinds_of_labels(
 
 
 def _kind(label: Any) -> str:
-    """Name the type of a label; equal labels have the same."""
+    """Name the type of a label; equal labels have the same type."""
     label = python_label(label)
     return "number" if isinstance(label, Number) else type(label).__name__
 
@@ -816,7 +818,7 @@ def _kind(label: Any) -> str:
 def _python_time(label: datetime) -> Any:
     """Return a date for midnight, else a time of Python, in UTC if in a time zone.
 
-    A time with nanoseconds stays one of pandas.
+    A time with nanoseconds stays a time of pandas.
     """
     if label.tzinfo is not None:
         label = label.astimezone(UTC)
@@ -829,7 +831,7 @@ def _python_time(label: datetime) -> Any:
 
 
 def check_hashable(values: Iterable[Any], argument: str, place: str = "row") -> None:
-    """Raise if some label, such as a set, cannot be compared with others."""
+    """Raise if a label, such as a set, cannot be compared with others."""
     for position, value in enumerate(values):
         try:
             hash(value)
@@ -891,9 +893,9 @@ def intersect(
 ) -> tuple[Codes, Labels]:
     """Combine encoded columns into the groups of their intersection.
 
-    Those are the groups that occur, and all combinations with a label that has no row
-    in its column, which is a level that is expected. Labels of several columns are
-    tuples of values; a row that is left out of any column has the code -1.
+    The groups are the combinations that occur, and all combinations with an expected
+    level: a label that has no row in its column. Labels of several columns are tuples
+    of values; a row that is left out of any column has the code -1.
     """
     if not columns:
         raise ValueError(f"{argument} has no columns, expected at least one.")
@@ -921,14 +923,15 @@ def intersect(
 
 
 def _pairs_of_absent(first: Integers, second: Integers) -> Integers:
-    """Find pairs of labels of two columns of which one has no rows.
+    """Find pairs of labels of two columns where either label has no rows.
 
-    Given are the rows of each label; the second label counts up first.
+    `first` and `second` are the rows of each label. A pair has the position of its
+    first label times the number of second labels, plus the position of its second.
     """
     n = len(second)
-    of_first = np.flatnonzero(first == 0)[:, None] * n + np.arange(n)
-    of_second = np.arange(len(first))[:, None] * n + np.flatnonzero(second == 0)
-    return np.union1d(of_first, of_second)
+    first_absent = np.flatnonzero(first == 0)[:, None] * n + np.arange(n)
+    second_absent = np.arange(len(first))[:, None] * n + np.flatnonzero(second == 0)
+    return np.union1d(first_absent, second_absent)
 
 
 def check_expected(argument: str, expected: Any) -> Labels:
@@ -941,7 +944,7 @@ def check_expected(argument: str, expected: Any) -> Labels:
 
 
 def relabel_expected(groups: Groups, labels: Labels) -> Groups:
-    """Express groups by the labels expected, among which are all that have rows."""
+    """Express groups by the expected labels, which must include all that have rows."""
     expected = set(labels)
     present = set(np.unique(groups.codes).tolist())
     unknown = [
@@ -958,13 +961,13 @@ def relabel_expected(groups: Groups, labels: Labels) -> Groups:
 
 
 def relabel(groups: Groups, labels: Labels) -> Groups:
-    """Express groups by other labels; rows of labels that are not among them get -1."""
+    """Express groups by other labels; rows of labels not among these get -1."""
     codes = recode(groups.codes, groups.labels, labels)
     return replace(groups, codes=codes, labels=labels)
 
 
 def keep_labels(groups: Groups, mask: Iterable[Any]) -> Groups:
-    """Keep some labels, of which `mask` says for each whether it is one."""
+    """Keep the labels where `mask` is True."""
     return relabel(groups, tuple(compress(groups.labels, mask)))
 
 
@@ -1003,7 +1006,7 @@ def sum_by_code(codes: Codes, values: NDArray[Any], n_labels: int) -> NDArray[An
 def rows_by_code(
     codes: NDArray[np.integer], n_labels: int | None = None
 ) -> list[Integers]:
-    """Positions of the rows of each code, those left out (-1) excepted.
+    """Return the positions of the rows of each code, those left out (-1) excepted.
 
     Without `n_labels` the largest code that a row has is the last one.
     """
@@ -1014,9 +1017,9 @@ def rows_by_code(
 
 
 def sort_labels(labels: Iterable[Hashable]) -> list[Any]:
-    """Sort labels, those of types that do not compare by type and text.
+    """Sort labels, by type and text where types do not compare.
 
-    Texts of ranges, such as those of `bins`, are sorted by the numbers in them.
+    Texts of ranges, such as `bins` makes, are sorted by the numbers in them.
     """
     labels = list(labels)
     texts = [label for label in labels if isinstance(label, str)]
@@ -1038,7 +1041,7 @@ _RANGE = re.compile(
 
 
 def _ends_of_range(label: str) -> tuple[float, float, str]:
-    """Return a sort key for a range: its least number, and its largest."""
+    """Return a sort key for a range: its smallest number, and its largest."""
     ends = [float(end) for end in re.findall(r"inf|\d+(?:\.\d+)?", label)]
     if label.startswith(("under", "<", "[-", "(-")):
         ends.insert(0, -math.inf)
@@ -1052,7 +1055,7 @@ def _type_and_text(label: Any) -> tuple[str, str]:
 
 
 def join_labels(first: Labels, second: Labels) -> Labels:
-    """Labels of two tables together, as the joined rows would have them."""
+    """Return the labels of two tables together, as the joined rows would have them."""
     if set(second) <= set(first):
         return first
     if set(first) <= set(second):
@@ -1063,13 +1066,13 @@ def join_labels(first: Labels, second: Labels) -> Labels:
 
 
 def join_groups(first: Any, second: Any) -> tuple[Labels, tuple[str, ...], int]:
-    """Labels, names and `min_group_size` of two tables together.
+    """Return the labels, names and `min_group_size` of two tables together.
 
-    Columns of other names are warned of: they may hold another attribute.
+    Warns of columns of different names, which may hold different attributes.
     """
     names = first.names if first.names == second.names else ()
     if first.names and second.names and not names:
-        ours, theirs = (CROSS.join(statistic.names) for statistic in (first, second))
+        ours, theirs = (CROSS.join(groups.names) for groups in (first, second))
         warn_user(
             f"tables of the columns {ours!r} and {theirs!r} are added: their "
             "groups count as those of one attribute. If the columns are the same, give "
@@ -1083,7 +1086,7 @@ def join_groups(first: Any, second: Any) -> tuple[Labels, tuple[str, ...], int]:
 
 
 def positions_in(labels: Labels, sought: Labels) -> Integers:
-    """Where each of the labels `sought` stands in `labels`."""
+    """Return the position in `labels` of each label in `sought`."""
     position = {label: i for i, label in enumerate(labels)}
     return np.array([position[label] for label in sought], dtype=np.intp)
 
@@ -1101,43 +1104,25 @@ def refuse_weightless(
         )
 
 
-def drop_weightless(
-    values: NDArray[Any],
-    groups: Groups,
-    sample_weight: ArrayLike | None,
-    mask: NDArray[np.bool_] | None = None,
-) -> tuple[NDArray[Any], Codes, Any, Integers]:
-    """Leave out the rows without a group, of weight zero, and outside of a mask.
-
-    Each group needs a positive weight, inside of the mask or not. Returns values, codes
-    and weights of the other rows, and their number in each group.
-    """
-    weights = check_weights(sample_weight, len(values))
-    codes, counts = groups.codes, count_codes(groups.codes, len(groups.labels))
-    inside = None if counts.sum() == len(codes) else codes >= 0
-    if weights is not None and not weights.all():
-        inside = (codes >= 0) & (weights > 0)
-    if inside is None and mask is None:
-        return values, codes, weights, counts
-    n_kept = counts if inside is None else count_codes(codes[inside], len(counts))
-    refuse_weightless(groups.labels, counts, n_kept)
-    if mask is not None:
-        inside = mask & (codes >= 0 if inside is None else inside)
-        n_kept = count_codes(codes[inside], len(counts))
-    weights = None if weights is None else weights[inside]
-    return values[inside], codes[inside], weights, n_kept
+def check_groups_have_weight(groups: Groups, weights: NDArray[Any] | None) -> None:
+    """Raise where a group has rows, but none of a positive weight."""
+    if weights is None or weights.all():
+        return
+    codes, n_groups = groups.codes, len(groups.labels)
+    n_positive = count_codes(codes[weights > 0], n_groups)
+    refuse_weightless(groups.labels, count_codes(codes, n_groups), n_positive)
 
 
 def n_columns_of(labels: Sequence[Any]) -> int:
-    """Count the columns whose intersection labels are: tuples of one length, or 1."""
+    """Count the columns of the labels: the length of tuples of one length, else 1."""
     lengths = {len(label) if isinstance(label, tuple) else 1 for label in labels}
     return lengths.pop() if len(lengths) == 1 else 1
 
 
 def label_array(groups: Groups) -> NDArray[Any]:
-    """Return the label of each row, which has one, as an array that can be compared.
+    """Return the label of each row as an array that can be compared; no row lacks one.
 
-    It holds numbers of one type where all labels are such, else objects.
+    The array holds numbers where all labels are numbers of one type, else objects.
     """
     labels = _join_labels(groups).labels
     kinds = {*map(type, labels)}
@@ -1146,14 +1131,14 @@ def label_array(groups: Groups) -> NDArray[Any]:
     if len(kinds) == 1 and kinds <= {bool, int, float}:
         with suppress(OverflowError):  # a whole number of more than 64 bits
             values = values.astype(kinds.pop())
-    each: NDArray[Any] = values[groups.codes]
-    return each
+    row_labels: NDArray[Any] = values[groups.codes]
+    return row_labels
 
 
 def _join_labels(groups: Groups) -> Groups:
     """Write the label of each intersection of columns as a text.
 
-    A function that compares an array of labels with each of them cannot take tuples.
+    A function that compares an array of labels with each label cannot take tuples.
     """
     if n_columns_of(groups.labels) == 1:
         return groups
@@ -1164,7 +1149,7 @@ def _join_labels(groups: Groups) -> Groups:
 
 
 def group_index(labels: Sequence[Any], names: Sequence[str]) -> pd.Index:
-    """Index of the groups of a table, with a level for each sensitive column."""
+    """Return the index of the groups of a table, with a level for each column."""
     if n_columns_of(labels) > 1:
         return pd.MultiIndex.from_tuples(labels, names=list(names) or None)
     name = names[0] if len(names) == 1 else None

@@ -143,10 +143,10 @@ class DiffMCDPLoss(torch.nn.Module):  # type: ignore[misc]
     def _find_largest(
         self, scores: torch.Tensor, shares: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Find the pair with the largest gap, and the threshold where it is.
+        """Find the pair with the largest gap, and the threshold of this gap.
 
-        Scores and thresholds are multiplied by the temperature. The pair is that of the
-        best threshold of the grid, near which a finer grid and Newton steps follow.
+        Scores and thresholds are multiplied by the temperature. The best threshold of
+        the grid decides on the pair; a finer grid and Newton steps improve it.
         """
         # Indices stay on the device: `index_select` needs no number on the host.
         grid = self._grid(scores)
@@ -194,14 +194,14 @@ class DiffMCDPLoss(torch.nn.Module):  # type: ignore[misc]
 
 
 def _tensor_options(scores: torch.Tensor) -> dict[str, Any]:
-    """Return keywords of a new tensor of the scores' type and device."""
+    """Return keywords that give a new tensor the type and device of the scores."""
     return {"dtype": scores.dtype, "device": scores.device}
 
 
 def _difference(
     rows: torch.Tensor, first: torch.Tensor, second: torch.Tensor
 ) -> torch.Tensor:
-    """Subtract two rows, whose positions stay on the device."""
+    """Subtract two rows without moving their positions to the host."""
     pair = (rows.index_select(0, position.reshape(1)) for position in (first, second))
     difference: torch.Tensor = torch.sub(*pair)[0]
     return difference
@@ -212,34 +212,33 @@ def _group_shares(
 ) -> torch.Tensor:
     """Return the weight of each row within each group, (n_groups, n_samples).
 
-    A group without weight gets the shares of the heaviest one, so that it is in no gap.
-    The host reads the device once: whether all numbers are valid, and how many groups
-    there are.
+    A group without weight gets the shares of the heaviest group, so that it adds no
+    gap. The host reads from the device only once: `_read_facts`.
     """
     labelled = isinstance(groups, torch.Tensor)
     labels = groups if labelled else torch.as_tensor(encode_groups(groups).codes)
-    given = {"groups": labels.to(scores.device).reshape(-1)}
+    row_values = {"groups": labels.to(scores.device).reshape(-1)}
     if sample_weight is not None:
         weights = torch.as_tensor(sample_weight).detach().to(scores)
-        given["sample_weight"] = weights.reshape(-1)
-    for name, values in given.items():
+        row_values["sample_weight"] = weights.reshape(-1)
+    for name, values in row_values.items():
         if len(values) != len(scores):
             raise ValueError(
                 f"{name} has {len(values)} rows, expected {len(scores)}, one per score."
             )
     if not len(scores):
         return scores.new_empty(0, 0)
-    ordered, order = given["groups"].sort()
+    ordered, order = row_values["groups"].sort()
     codes = torch.zeros_like(order)
     codes[1:] = (ordered[1:] != ordered[:-1]).cumsum(0)
-    n_groups, has_none = _read_facts(scores, given, ordered, codes[-1])
+    n_groups, has_none = _read_facts(scores, row_values, ordered, codes[-1])
     codes = torch.empty_like(codes).scatter_(0, order, codes)
     if has_none and not labelled:  # -1 marks rows without a group
         codes, n_groups = codes - 1, n_groups - 1
     present = torch.arange(n_groups, device=scores.device)
     members = (codes == present[:, None]).to(scores.dtype)
     if sample_weight is not None:
-        members = members * given["sample_weight"]
+        members = members * row_values["sample_weight"]
     if n_groups < 2:
         return members
     totals = members.sum(dim=1, keepdim=True)
@@ -250,19 +249,19 @@ def _group_shares(
 
 def _read_facts(
     scores: torch.Tensor,
-    given: dict[str, torch.Tensor],
+    row_values: dict[str, torch.Tensor],
     ordered: torch.Tensor,
     last_code: torch.Tensor,
 ) -> tuple[int, bool]:
-    """Read the number of groups, and whether the first is negative; check the numbers.
+    """Check the numbers; return the number of groups, and whether one is negative.
 
-    All facts come to the host at once.
+    All facts move to the host at once.
     """
     low, high = scores.aminmax()
     facts = [low, 1 - high, last_code, ordered[0], ordered[-1]]
-    if "sample_weight" in given:
-        facts.append(given["sample_weight"].min())
-    low, room, last, least, most, *lightest = torch.stack(
+    if "sample_weight" in row_values:
+        facts.append(row_values["sample_weight"].min())
+    low, room, last, smallest, most, *lightest = torch.stack(
         [fact.to(torch.float32) for fact in facts]
     ).tolist()
     if not (low >= 0 and room >= 0):
@@ -275,4 +274,4 @@ def _read_facts(
         raise ValueError("groups has missing values (NaN), expected none.")
     if lightest and not lightest[0] >= 0:
         raise ValueError(f"sample_weight must be non-negative, got {lightest[0]}.")
-    return int(last) + 1, least < 0
+    return int(last) + 1, smallest < 0

@@ -200,7 +200,7 @@ def test_rows_without_an_outcome_are_left_out_and_named(audit, table):
     text = "20 rows (10.0%) without a value of “p” or “y” are left out of every number."
     assert summary["cautions"][0] == text
     page = audit(f"{GOOD} --missing-values drop")[1]
-    for shown in (text, "180 rows (20 more left out)"):
+    for shown in (text, "180 rows, 20 more left out"):
         assert shown in page
     assert audit(f"{GOOD} --missing-groups group")[0] == 2
 
@@ -289,12 +289,43 @@ def test_people_who_repeat_are_told_beside_the_verdict(audit, name, n_each, form
 
 
 @pytest.mark.slow
+def test_people_whose_group_changes_are_told(audit, visits):
+    """Also of a person with several groups, whom --cluster would refuse."""
+    visits["age"] = np.repeat(np.arange(100) % 5, 2).astype(str)
+    visits.loc[1::20, "age"] = "9"
+    visits = visits.drop(columns="sex").rename(columns={"age": "sex"})
+    visits.to_csv("visits.csv", index=False)
+    said = audit(f"{VISITS} --format json")[2].err
+    assert "column 'patient' repeats: 200 rows have 100 values" in said
+    assert "It takes one group a person, but people have several: 10 by 'sex'." in said
+
+
+def test_outcomes_keep_their_names(audit, table):
+    """Beside decisions with names of their own."""
+    table["decision"] = np.where(table["p"] > 0.5, "flag", "pass")
+    table.to_csv("table.csv", index=False)
+    command = "table.csv --y-pred decision --y-true truth --sensitive sex --pos-label"
+    page = audit(f"{command} flag --pos-label yes --out out.html --format md")[1]
+    finding = "with the true label “(yes|no)”, .*% get the decision “flag”"
+    assert re.search(finding, page)
+    assert "true label “flag”" not in page
+    assert "not flag" not in page
+
+
+@pytest.mark.slow
 def test_people_of_several_groups_are_counted_with_a_way_out(audit, visits):
+    first = visits["sex"][0]
     visits.loc[[1, 3, 5], "sex"] = "other"
+    visits["site"] = np.repeat(["north", "south"], 100)
     visits.to_csv("visits.csv", index=False)
     code, _, said = audit(f"{VISITS} --cluster patient")
     assert code == 2
-    assert "of 'p0', and several of 3 of 100 people. Leave it out, or take" in said.err
+    text = f"'p0' has both {first!r} and 'other', and 3 of 100 people ('p0', 'p1' and"
+    assert text in said.err
+    assert "leave 'sex' out of --sensitive, or take the first of each" in said.err
+    assert "try: " not in said.err
+    said = audit(f"{VISITS} --sensitive site --cluster patient")[2]
+    assert said.err.rstrip().endswith(" --sensitive site")
     made = "table['sex'] = table.groupby('patient')['sex'].transform('first')"
     assert made in said.err
     visits["sex"] = visits.groupby("patient")["sex"].transform("first")
@@ -376,25 +407,33 @@ def test_odd_values_are_told(audit, table):
     table["sex"] = np.where(np.arange(200) % 20 == 0, "f", table["sex"])
     table.loc[5, "sex"] = "F "  # spaces around a cell do not count
     table.loc[:1, "code"] = "N/A"
+    table.loc[2:4, "code"] = "Code Not Available"
     table["age"] = np.arange(200) % 60 + 20
     table.loc[:2, "age"] = [0, 999, 999]
     table["person_id"] = np.arange(200) - 10 * (np.arange(200) >= 190)
+    table["band"] = np.tile(["<25", "25-34", "8888", ">34"], 50)
     table.to_csv("table.csv", index=False)
-    command = LABELS_TO_JSON.replace("sex", "sex,age,code")
+    command = LABELS_TO_JSON.replace("sex", "sex,age,code,band")
     _, page, said = audit(f"{command} --min-group-size 1")
     for text in (
         "column 'sex' has 'f' (10) beside 'F' (",
-        "column 'code' has 'N/A' (2 rows), which may stand for missing values; --na-va",
+        "column 'code' has 'Code Not Available' (3 rows) and 'N/A' (2 rows), which may "
+        "stand for missing values; --na-values 'Code Not Available,N/A' makes them",
         "column 'age' has 0 (1 row) and 999 (2 rows) beside 20 to 79",
+        "column 'band' has '8888' (50 rows) among ranges, which may stand for missing",
         " groups, each a number; ranges that begin at ",
         "column 'person_id' has 10 values that an earlier row has, too",
+        "have several rows, --cluster person_id permutes and counts people",
     ):
         assert text in said.err
     notes = json.loads(page)["settings"]["notes"]
     assert any("beside 20 to 79" in text for text in notes)
     made = f"{LABELS_TO_JSON} --sensitive code --na-values N/A --missing-groups group"
     groups = json.loads(audit(made)[1])["attributes"][1]
-    assert [group["label"] for group in groups["aside"]] == ["(missing)"]
+    assert [group["label"] for group in groups["aside"]] == [
+        "Code Not Available",
+        "(missing)",
+    ]
 
 
 @pytest.mark.slow
@@ -710,7 +749,10 @@ def test_limits(audit):
     assert audit(f"{NUMBERS} --limit mcdp=1 --limit madd=2")[0] == 0
     code, _, said = audit(f"{LABELS_TO_JSON} --limit mcdp=1")
     assert code == 3
-    assert "not computed" in said.err
+    why = "it needs y_score; demographic_parity_difference compares decisions."
+    assert f"mcdp was not computed, so not compared with 1: {why}" in said.err
+    refused = audit(f"{LABELS_TO_JSON} --limit foo=1")[2].err
+    assert "--limit must be 'impact_ratio', 'demo" in refused
     page = audit(f"{LABELS_TO_JSON} --limit 0.25")[1]
     assert json.loads(page)["settings"]["limit"] == 0.25
 

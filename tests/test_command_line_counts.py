@@ -70,6 +70,19 @@ def test_the_page_is_that_of_the_people(audit):
     assert found["questions"]["decisions"] == "Who gets the decision “selected”?"
 
 
+def test_labels_are_no_numbers_of_selected_people(audit):
+    lines = "group,hired,people\nA,1,40\nA,0,60\nB,1,20\nB,0,80\n"
+    Path("labels.csv").write_text(lines)
+    rest = "--count people --sensitive group --permutations 0 --out out.json"
+    code, _, tried, said = audit(f"labels.csv --selected hired {rest}")
+    assert code == 2
+    assert "column 'hired' has only 0 and 1, as labels have, beside up to 80" in said
+    assert audit(tried)[1]["n_rows"] == 200
+    # Groups of one row may have one person who is selected.
+    Path("few.csv").write_text("group,hired,people\nA,1,40\nB,0,60\n")
+    assert audit(f"few.csv --selected hired {rest}")[1]["n_rows"] == 100
+
+
 def test_rows_of_each_decision(audit):
     Path("long.csv").write_text(LONG)
     rest = "--sensitive group --permutations 0 --out out.json"
@@ -200,3 +213,12 @@ def test_messy_files_have_a_page_at_the_second_command(audit, name, typed):
     assert code == 2
     assert audit(tried)[0] == 0
     assert Path("report.html").exists()
+
+
+def test_a_table_of_counts_is_recognised_without_decisions(audit):
+    Path("wide.csv").write_text(WIDE)
+    code, _, tried, said = audit("wide.csv --sensitive group --out out.json")
+    assert code == 2
+    assert "--count applicants --selected selected reads it so" in said
+    assert tried[-4:] == ["--count", "applicants", "--selected", "selected"]
+    assert audit([*tried, "--permutations", "59"])[0] == 0

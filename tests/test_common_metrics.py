@@ -113,6 +113,16 @@ of_rates = partial(
     tolerance=1e-14,
     exempt=OF_DENOMINATORS,
 )
+#: Means of a loss of all rows, which reads the true label.
+of_losses = partial(
+    Metric,
+    reads_y_true=True,
+    tolerance=1e-14,
+    exempt={
+        "test_metrics_of_errors_say_so": "losses are exchangeable among all rows",
+        "test_scores_of_three_classes": "a loss is of two classes",
+    },
+)
 #: Rates among the rows of one decision, as precision is.
 of_decisions = partial(
     of_rates,
@@ -147,7 +157,7 @@ compares_numbers = partial(
     exempt={
         "test_three_classes": "any number is a true value",
         "test_metrics_of_errors_say_so": "no row has the true value of another",
-        "test_text_labels": "labels are no numbers",
+        "test_text_labels": "labels are not numbers",
     },
 )
 
@@ -166,7 +176,7 @@ OF_REALS = NOT_READ | {
     "test_scores_outside_zero_and_one": "any numbers",
     "test_scores_outside_zero_and_one_by_rounding_only": "likewise",
     "test_three_classes": "scores may predict any target",
-    "test_scores_of_three_classes": "a number is no class",
+    "test_scores_of_three_classes": "a number is not a class",
     "test_two_dimensional_input": "likewise",
 }
 
@@ -1165,7 +1175,10 @@ def test_every_number_has_a_scorer_of_its_name(function):
 
 @for_metrics(lambda metric: metric.is_number and metric.n_classes is None)
 def test_scores_of_three_classes(metric):
-    """The value is the largest over the columns, one for each class."""
+    """The value is the largest over the columns, one for each class.
+
+    A metric of two classes alone has a line above in which this test is `exempt`.
+    """
     generator = np.random.default_rng(0)
     groups = np.arange(80) % 2
     scores = generator.dirichlet([1, 1, 1], 80)
@@ -1185,7 +1198,8 @@ def test_metrics_of_errors_say_so(metric):
     assert compares == reads, (
         'a rate among true labels needs exchangeable = "same true label"; a rate among '
         'decisions leaves it at "all", needs a line with of_decisions above, and tells '
-        "users of within=y_pred"
+        'users of within=y_pred; a loss of all rows leaves it at "all", too, and needs '
+        "a line with of_losses"
     )
 
 

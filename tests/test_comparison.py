@@ -78,7 +78,7 @@ def test_noise_of_the_rows_is_taken_out(true_gap):
 @pytest.mark.slow
 @pytest.mark.parametrize("n_scores", [2, *(n for n in (1, 6))])
 def test_few_scores_have_less_noise(n_scores):
-    """What noise is in the mean is that of shuffled groups."""
+    """The average noise is that of shuffled groups."""
     rng = np.random.default_rng(0)
     scores = np.repeat(np.arange(n_scores) / 6, 240 // n_scores)
     gaps = [mean_mcdp(shuffled_rows(scores, rng)).value for _ in range(200)]

@@ -73,7 +73,7 @@ from skfair.statistics import CountTable
 N_CALLS = 400
 FEWER = {"compare_models": 100, "min_dcp_bounds": 20, "load_berkeley_admissions": 80}
 
-#: Values that are no rows, empty ones, and objects that stand for rows.
+#: Values that are not rows, empty ones, and objects that stand for rows.
 SINGLE = [None, True, 0, 1, -1, 7, 2**70, 0.5, -0.25, 1.5, 5e-324, 1e308, 1j]
 SINGLE += [np.nan, np.inf, -np.inf, np.float64(0.5), np.int8(1), np.array(5)]
 SINGLE += ["", "a", "auto", b"a", np.array("a"), object(), int, len, range(3)]

@@ -34,7 +34,9 @@ def test_golden(calls):
     lines = []
     for call in possible:
         if call.name not in recorded():
-            lines.append(f"{call.name}\n    is not recorded")
+            metric = call.name.partition("/")[0]
+            record = f"python tests/golden/record.py --only '{metric}'"
+            lines.append(f"{call.name}\n    is not recorded: {record}")
             continue
         found = compare(call, outcome(call), recorded()[call.name])
         lines += [f"{call.name}\n    {line}" for line in found]

@@ -158,7 +158,7 @@ def test_an_index_of_several_levels_is_as_many_columns():
     expected = encode_groups(people, missing="group")
     assert (found.labels, found.names) == (expected.labels, expected.names)
     np.testing.assert_array_equal(found.codes, expected.codes)
-    with pytest.raises(ValueError, match="1 missing values in column 'race'"):
+    with pytest.raises(ValueError, match="1 missing value in column 'race'"):
         encode_groups(index)
 
 
@@ -492,7 +492,7 @@ def test_unused_category_may_be_left_out_of_labels():
 @pytest.mark.parametrize("labels", [[3, 1, 2, 1], ["c", "a", "b", "a"]])
 def test_masked_labels_are_missing(labels):
     column = np.ma.array(labels, mask=[False, False, True, False])
-    with pytest.raises(ValueError, match="sensitive_features has 1 missing values"):
+    with pytest.raises(ValueError, match="sensitive_features has 1 missing value"):
         encode_groups(column)
     dropped = encode_groups(column, missing="drop")
     assert decoded(dropped) == [labels[0], labels[1], None, labels[1]]
@@ -710,7 +710,7 @@ def test_text_of_variable_length():
     text = np.array(["F", "M", "F"], dtype=np.dtypes.StringDType())
     assert encode_groups(text).labels == ("F", "M")
     kind = np.dtypes.StringDType(na_object=np.nan)
-    with pytest.raises(ValueError, match="has 1 missing values"):
+    with pytest.raises(ValueError, match="has 1 missing value"):
         encode_groups(np.array(["F", np.nan], dtype=kind))
     both = encode_groups(np.stack([text, text[::-1]], axis=1))
     assert both.labels == (("F", "F"), ("M", "M"))
@@ -764,6 +764,7 @@ def test_labels_that_look_alike(first, second, container):
 
 #: Words for missing values of containers, R, SQL and spreadsheets.
 WORDS = ["", "nan", "NaN", "NaT", "<NA>", "NA", "N/A", "NULL", "None", "\\N", *"?.-"]
+WORDS += ["#N/A", "n/a", "missing", "Missing"]
 
 
 @pytest.mark.parametrize(
@@ -782,7 +783,7 @@ def test_words_for_missing_values(container, label):
     assert (dropped.labels, dropped.codes.tolist()) == (("F", "M"), [0, 1, -1])
     grouped = encode_groups(labels, missing_values=(label,), missing="group")
     assert grouped.labels == ("F", "M", "(missing)")
-    with pytest.raises(ValueError, match="has 1 missing values"):
+    with pytest.raises(ValueError, match="has 1 missing value"):
         encode_groups(labels, missing_values=[label])
 
 
@@ -795,12 +796,12 @@ def test_all_words_of_a_call_are_in_one_warning():
     with pytest.warns(UserWarning, match="look like missing") as caught:
         encode_groups(table, missing="drop")
     (said,) = words_named(caught)
-    assert "labels 'NA' and '?', which look like missing values" in said
-    assert "missing_values=['NA', '?']" in said
+    assert "labels '?' and 'NA', which look like missing values" in said
+    assert "missing_values=['?', 'NA']" in said
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         encode_groups(pd.Categorical(["F", "M"], ["F", "M", "NA"]))  # has no rows
-        encode_groups(["unknown", "other", "n/a?", "-1", "Na"])
+        encode_groups(["unknown", "other", "n/a?", "-1", "Nan a"])
 
 
 def test_values_that_stand_for_missing_ones():

@@ -105,6 +105,11 @@ def test_packages_are_attributes_as_those_of_scikit_learn_are():
     ("guess", "error", "message"),
     [
         ("get_fairness_scorer('mcpd')", ValueError, "Did you mean 'neg_mcdp'"),
+        (
+            "group_metrics('precis', [1], [1], sensitive_features=[1])",
+            ValueError,
+            "mean 'precision_score'",
+        ),
         ("rows_to_certify(0.1, 2)", ValueError, r"pass \[0.5, 0.5\]"),
         ("certify(mcdp, None, [0.5])", TypeError, "'at_most'"),
     ],
@@ -115,6 +120,7 @@ def test_a_wrong_guess_is_told_what_to_type(guess, error, message):
         "mcdp": skfair.metrics.mcdp,
         "certify": skfair.metrics.certify,
         "get_fairness_scorer": skfair.metrics.get_fairness_scorer,
+        "group_metrics": skfair.metrics.group_metrics,
         "rows_to_certify": skfair.sampling.rows_to_certify,
     }
     with pytest.raises(error, match=message):

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from scipy.stats import multinomial
 
-from skfair._rows import Rows, deal, redraw
+from skfair._draws import deal_counts, redraw_counts
+from skfair._rows import Rows
 from skfair.groups import encode_groups
 from skfair.statistics._distributions import Distributions
 
@@ -40,7 +41,7 @@ def random_rows(seed=0, n=60, *, weighted=False, labels=False):
     )
 
 
-SUMS = ("counts", "totals", "sums", "means", "sums_of_squares", "effective_sizes")
+SUMS = ("counts", "totals", "sums", "means", "group_squares", "effective_sizes")
 OF_LABELS = ("matrices", "label_counts")
 OF_SCORES = ("scores", "codes", "weights", "counts", "totals", "squares")
 
@@ -115,10 +116,10 @@ def test_cells_hold_the_same_people():
     cells = rows.counted()
     same(cells.grouped(), rows, SUMS)
     assert cells.weight.sum() == rows.weight.sum()
-    within = [part for _, part in cells.split_by_stratum()]
-    drawn = cells.permuted(np.random.default_rng(0), within)
-    for part in within:
-        before, after = cells[part], drawn[part]
+    blocks = [block for _, block in cells.split_by_stratum()]
+    drawn = cells.permuted(np.random.default_rng(0), blocks)
+    for block in blocks:
+        before, after = cells[block], drawn[block]
         assert not np.array_equal(before.n, after.n)
         for column in (before.groups.codes, before.y_pred):
             sums = np.bincount(np.unique(column, return_inverse=True)[1], before.n)
@@ -151,7 +152,7 @@ def test_missing_rows_are_drawn_from_the_rows():
         ([2, 2, 3], [2, 1, 0]),
     ):
         generator = Given(poisson=[[2, 0, 1]], integers=[rows])
-        drawn = redraw(counts, generator)
+        drawn = redraw_counts(counts, generator)
         assert drawn.tolist() == [0, 2 + more[0], 0, more[1], 1 + more[2]]
         (_, rates), (_, size, missing) = generator.asked
         expected = np.array([3, 1, 2]) * (1 - 2 / math.sqrt(6))
@@ -162,10 +163,10 @@ def test_missing_rows_are_drawn_from_the_rows():
 def test_too_many_rows_are_drawn_again_and_many_at_once():
     counts = np.array([2, 0, 4, 0])
     generator = Given(poisson=[[4, 3], [2, 4]])
-    assert redraw(counts, generator).tolist() == [2, 0, 4, 0]
+    assert redraw_counts(counts, generator).tolist() == [2, 0, 4, 0]
     assert [name for name, *_ in generator.asked] == ["poisson", "poisson"]
     generator = Given(poisson=[[1, 2]], multinomial=[[1, 2]])
-    assert redraw(counts, generator).tolist() == [2, 0, 4, 0]
+    assert redraw_counts(counts, generator).tolist() == [2, 0, 4, 0]
     _, missing, shares = generator.asked[1]
     assert missing == 3
     assert shares.tolist() == [2 / 6, 4 / 6]
@@ -174,7 +175,7 @@ def test_too_many_rows_are_drawn_again_and_many_at_once():
 def test_each_group_is_dealt_from_what_is_left():
     counts = np.array([[3, 1, 0], [0, 2, 1], [2, 2, 1]])
     generator = Given(multivariate_hypergeometric=[[4, 0, 0], [1, 1, 1]])
-    assert deal(counts, generator).tolist() == [[4, 0, 0], [1, 1, 1], [0, 4, 1]]
+    assert deal_counts(counts, generator).tolist() == [[4, 0, 0], [1, 1, 1], [0, 4, 1]]
     (_, cells, size, _), (_, left, second, _) = generator.asked
     assert (cells.tolist(), size) == ([5, 5, 2], 4)
     assert (left.tolist(), second) == ([1, 5, 2], 3)
@@ -183,7 +184,7 @@ def test_each_group_is_dealt_from_what_is_left():
 def test_few_cells_are_dealt_to_many_groups():
     counts = np.array([[3, 1], [0, 2], [2, 2]])
     generator = Given(multivariate_hypergeometric=[[4, 0, 1]])
-    assert deal(counts, generator).tolist() == [[4, 0], [0, 2], [1, 3]]
+    assert deal_counts(counts, generator).tolist() == [[4, 0], [0, 2], [1, 3]]
     ((_, groups, size, _),) = generator.asked
     assert (groups.tolist(), size) == ([4, 2, 4], 5)
 
@@ -191,14 +192,14 @@ def test_few_cells_are_dealt_to_many_groups():
 def test_as_many_rows_as_can_be_dealt():
     generator = np.random.default_rng(0)
     most = np.array([[10**9 - 2, 0], [0, 1]])
-    assert deal(most, generator).sum() == 10**9 - 1
+    assert deal_counts(most, generator).sum() == 10**9 - 1
     with pytest.raises(ValueError, match=r"fewer than 10\*\*9 rows, .* 1000000003\."):
-        deal(most + 1, generator)
+        deal_counts(most + 1, generator)
 
 
 def test_draws_of_a_group_are_rows_of_it():
     groups = encode_groups(["b", None, "a", "b", "b", None, "a"], missing="drop")
-    rows = Rows(groups, weight=np.arange(7.0))
+    rows = Rows(groups, weight=np.arange(1.0, 8.0))
     answers = [[0, 1, 0, 1, 2], [1, 1, 2, 2, 0]]
     generator = Given(integers=[*answers, answers[1]])
     assert rows.draw(generator).tolist() == [2, 6, 0, 3, 4]
@@ -206,13 +207,13 @@ def test_draws_of_a_group_are_rows_of_it():
     assert generator.asked[0][1].tolist() == [2, 2, 3, 3, 3]
     drawn = rows.resampled(generator)
     assert drawn.n.tolist() == [1, 0, 0, 0, 2, 0, 2]
-    assert drawn.weight.tolist() == [0, 0, 0, 0, 8, 0, 12]
+    assert drawn.weight.tolist() == [1, 0, 0, 0, 10, 0, 14]
 
 
 def assert_multinomial(counts, n_draws, seed):
     """Compare frequencies of whole draws with the multinomial distribution."""
     counts, rng = np.array(counts), np.random.default_rng(seed)
-    drawn = np.array([redraw(counts, rng) for _ in range(n_draws)])
+    drawn = np.array([redraw_counts(counts, rng) for _ in range(n_draws)])
     assert (drawn >= 0).all()
     assert (drawn.sum(axis=1) == counts.sum()).all()
     assert not drawn[:, counts == 0].any()

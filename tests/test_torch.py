@@ -80,7 +80,7 @@ def test_one_group_has_no_gap(torch, loss_of, objective):
 def test_a_step_has_few_kernels_and_none_waits_for_the_host(
     torch, loss_of, coded_scores, objective
 ):
-    """One read of the host, of all facts that are checked, is no operation here."""
+    """One read of the host, of all facts that are checked, is not an operation here."""
     from torch.utils._python_dispatch import TorchDispatchMode
 
     class Count(TorchDispatchMode):

@@ -20,12 +20,12 @@ WHOLE = r"^([+-]?[0-9]+)\.0+$"
 #: Number, and number whose digits are grouped by threes.
 NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 _GROUPED = r"[+-]?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]+)?"
-#: What an error about scores that are no probabilities adds.
+#: What an error about scores that are not probabilities adds.
 TAKES_ANY = " With --scale rank scores may be any finite numbers."
 
 
-def kinds_of(args: Namespace) -> dict[str, str]:
-    """Say which columns are read as numbers, labels, groups, or people.
+def column_kinds(args: Namespace) -> dict[str, str]:
+    """Map each column to its kind: number, label, group or person.
 
     A column with several uses is a number or a label if that is one of them.
     """
@@ -44,12 +44,12 @@ def kinds_of(args: Namespace) -> dict[str, str]:
 
 
 def join_names(args: Namespace, name: str) -> None:
-    """Join names that a comma has split, if a column has a name with commas."""
+    """Join the parts of a column name that contains commas, which options split."""
     parts = [part.strip() for part in name.split(",") if part.strip()]
     for parameter in COLUMNS if len(parts) > 1 else ():
-        given = getattr(args, parameter)
-        if isinstance(given, list) and {*parts} <= {*given}:
-            others = [other for other in given if other not in parts]
+        columns = getattr(args, parameter)
+        if isinstance(columns, list) and {*parts} <= {*columns}:
+            others = [other for other in columns if other not in parts]
             setattr(args, parameter, [*others, name])
 
 
@@ -58,7 +58,7 @@ def place_of(key: tuple[Path, int]) -> str:
     return f"row {key[1] + 1} of {key[0]}"
 
 
-def texts_of(column: Any, missing: Sequence[str] = ()) -> Any:
+def to_texts(column: Any, missing: Sequence[str] = ()) -> Any:
     """Write labels as text without blanks around it; 1.0 is 1, and empty is missing."""
     codes, values = pd.factorize(column)
     texts = [text_of(value, missing) for value in values]
@@ -71,12 +71,12 @@ def text_of(value: Any, missing: Sequence[str] = ()) -> str | None:
     return None if text == "" or text in missing else text
 
 
-def numbers_of(column: Any, args: Namespace, faults: Faults) -> Any:
+def read_numbers(column: Any, args: Namespace, faults: Faults) -> Any:
     """Return a column as numbers; report cells that are not numbers."""
     is_number = pd.api.types.is_numeric_dtype(column)
     if is_number and not pd.api.types.is_bool_dtype(column):
         return column.astype("float64")
-    cells = texts_of(column, args.na_values)
+    cells = to_texts(column, args.na_values)
     numbers = _parse_numbers(cells, args.decimal, args.thousands)
     bad = cells[cells.notna() & numbers.isna()]
     if not len(bad):
@@ -105,7 +105,7 @@ def numbers_of(column: Any, args: Namespace, faults: Faults) -> Any:
 
 
 def _parse_numbers(cells: Any, decimal: str, thousands: str | None) -> Any:
-    """Turn text into numbers, nan where it is none."""
+    """Turn texts into numbers; a text that is not a number becomes nan."""
     cells = cells.astype("str" if len(cells) == 0 else object)
     if thousands is not None:
         cells = cells.str.replace(thousands, "", regex=False)

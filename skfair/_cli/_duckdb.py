@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from skfair._cli._columns import BLANKS, NUMBER, TAKES_ANY, WHOLE, kinds_of
+from skfair._cli._columns import BLANKS, NUMBER, TAKES_ANY, WHOLE, column_kinds
 from skfair._utils._hints import extra, require
 from skfair._utils._validation import RowError
 from skfair.groups import sort_labels
@@ -46,8 +46,8 @@ class DuckDBRows:
         duckdb = require("duckdb", f"Reading {self.path}", extra("duckdb"))
         self._error, self._connection = duckdb.Error, duckdb.connect()
         self._connection.execute(f"SET memory_limit = '{_MEMORY}'")
-        # It takes the least and largest value that Parquet files state for all values,
-        # and overlooks nan, which they leave out.
+        # It takes the smallest and largest value that Parquet files state for all
+        # values, and overlooks nan, which they leave out.
         self._connection.execute("SET disabled_optimizers = 'statistics_propagation'")
         with self.problems():
             self._load(args, files, separator, above[0])
@@ -80,7 +80,7 @@ class DuckDBRows:
         named = zip(source.columns, source.types, strict=True)
         types = {name.strip(BLANKS): (name, kind.id) for name, kind in named}
         cells = []
-        for name, kind in kinds_of(args).items():
+        for name, kind in column_kinds(args).items():
             stored, type_name = types[name]
             if type_name in _NESTED:
                 raise ValueError(f"column {name!r} is nested.")
@@ -95,7 +95,7 @@ class DuckDBRows:
 
     @property
     def frame(self) -> Any:
-        """The rows, for `skfair.frames`."""
+        """Return the rows as a table of DuckDB, which `skfair.frames` reads."""
         return self._connection.table(self._name)
 
     def _select(self, what: str, rest: str = "") -> list[tuple[Any, ...]]:
@@ -106,7 +106,7 @@ class DuckDBRows:
 
     @contextmanager
     def problems(self) -> Iterator[None]:
-        """Raise errors of DuckDB as ValueError, in one line."""
+        """Turn errors of DuckDB into a ValueError of one line."""
         try:
             yield
         except RowError as error:  # DuckDB's rows are not in the order of lines
@@ -119,7 +119,7 @@ class DuckDBRows:
             raise ValueError(f"{self.path} cannot be read: {said}") from error
 
     def counts(self, name: str) -> pd.Series[int]:
-        """Count the rows of each value of a column; missing ones are left out."""
+        """Count the rows of each value of a column, without missing values."""
         column = _quote_name(name)
         grouped = f"WHERE {column} IS NOT NULL GROUP BY {column}"
         rows = self._select(f"{column}, COUNT(*)", f"{grouped} LIMIT {_MAX_GROUPS + 1}")
@@ -138,13 +138,13 @@ class DuckDBRows:
         return {name: n for name, n in zip(names, row, strict=True) if n}
 
     def extremes(self, name: str) -> tuple[float, float]:
-        """Return the least and the largest number of a column."""
+        """Return the smallest and the largest number of a column."""
         column = _quote_name(name)
         low, high = self._select(f"MIN({column}), MAX({column})")[0]
         return low, high
 
     def first(self, name: str, value: str | None = None) -> str:
-        """Say nothing: DuckDB's rows are not in the order of lines."""
+        """Return no place: rows of DuckDB are not in the order of the file's lines."""
         return ""
 
     def total(self, name: str) -> tuple[float, int, bool]:
@@ -155,7 +155,7 @@ class DuckDBRows:
         return total or 0.0, n_rows, bool(is_whole)
 
     def replace_labels(self, name: str, labels: Mapping[str, str]) -> None:
-        """Replace labels of a column by others."""
+        """Replace some labels of a column by others."""
         column = _quote_name(name)
         cases = [f"WHEN {_quote(a)} THEN {_quote(b)}" for a, b in labels.items()]
         new = f"CASE {column} {' '.join(cases)} END AS {column}"
@@ -165,7 +165,7 @@ class DuckDBRows:
 
 
 def _text(name: str, type_name: str, missing: Sequence[str]) -> str:
-    """Write the expression of a label as `texts_of` writes it."""
+    """Write the SQL expression that turns a label into the text of `to_texts`."""
     column = _quote_name(name)
     if type_name == "boolean":
         return f"CASE WHEN {column} THEN 'True' WHEN NOT {column} THEN 'False' END"
@@ -178,7 +178,7 @@ def _text(name: str, type_name: str, missing: Sequence[str]) -> str:
 
 
 def _number(name: str, type_name: str, args: Namespace) -> str:
-    """Write the expression of a number, which is an error where it is none."""
+    """Write the SQL expression of a number, which fails where there is none."""
     column = _quote_name(name)
     if type_name != "varchar":
         cell = f"CAST({column} AS DOUBLE)"

@@ -21,15 +21,15 @@ _RENAMED = {
 }
 
 
-def option_of(parameter: str) -> str:
-    """Name the option of a parameter."""
+def option_name(parameter: str) -> str:
+    """Return the name of the option that sets a parameter."""
     return _RENAMED.get(parameter, f"--{parameter.replace('_', '-')}")
 
 
 class Faults:
-    """Collects faults, and corrects the options so that the rest can be checked.
+    """Faults of a command, with options corrected so that the rest can be checked.
 
-    `notes` are texts on what is done, and is no fault.
+    `notes` are texts about what the command does, which is not a fault.
     """
 
     def __init__(self, args: Namespace) -> None:
@@ -68,27 +68,27 @@ class Faults:
             raise ValueError(self._message())
 
     def _message(self) -> str:
-        """Write a line for each fault, and the command without them."""
-        return "\n".join([*self.texts, *self._corrected()])
+        """Write a line for each fault, and the corrected command."""
+        return "\n".join([*self.texts, *self._mended_command()])
 
-    def _corrected(self) -> Iterable[str]:
-        """Write the command with the options that mend its faults."""
+    def _mended_command(self) -> Iterable[str]:
+        """Yield a line with the corrected command, if options were corrected."""
         if not self._changed:
             return
-        options = {option_of(name): value for name, value in self._changed.items()}
-        kept, typed = [], iter(self.args.typed)
+        options = {option_name(name): value for name, value in self._changed.items()}
+        words, typed = [], iter(self.args.typed)
         for word in typed:
             option = word.partition("=")[0]
             if option not in options:
-                kept.append(word)
+                words.append(word)
             elif "=" not in word:
                 next(typed, None)
         for option, value in options.items():
             if value is None or value == []:
                 continue  # left out
             if option == "--pos-label":
-                kept += [part for label in value for part in (option, label)]
+                words += [part for label in value for part in (option, label)]
             else:
                 text = ",".join(value) if isinstance(value, list) else f"{value}"
-                kept += [option, text.replace("\t", "tab")]
-        yield f"try: python -m skfair {shlex.join(kept)}"
+                words += [option, text.replace("\t", "tab")]
+        yield f"try: python -m skfair {shlex.join(words)}"

@@ -20,8 +20,8 @@ import pandas as pd
 from sklearn.exceptions import UndefinedMetricWarning
 
 import skfair
-from skfair._cli._columns import kinds_of
-from skfair._cli._faults import Faults, option_of
+from skfair._cli._columns import column_kinds
+from skfair._cli._faults import Faults, option_name
 from skfair._cli._options import add_options, check_output, read_date, read_limit
 from skfair._cli._read import input_record, read_rows
 from skfair._cli._values import (
@@ -30,6 +30,7 @@ from skfair._cli._values import (
     check_people,
     check_scores,
     check_weights,
+    names_of_outcomes,
     odd_values,
     read_labels,
     repeated,
@@ -40,7 +41,12 @@ from skfair.groups import encode_groups
 from skfair.report import FairnessReport
 from skfair.report._options import Options
 from skfair.report._page import require_report_extra
-from skfair.report._summary import tell_left_out, tell_notes, tell_threshold
+from skfair.report._summary import (
+    tell_left_out,
+    tell_notes,
+    tell_threshold,
+    tell_true_labels,
+)
 
 _ABOUT = """\
 Compare decisions or scores between groups of people, and write a page about it.
@@ -79,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ValueError, OSError, ImportError) as error:
         message = str(error)
         if isinstance(error, ParameterError):
-            message = f"{option_of(error.parameter)} {error.problem}"
+            message = f"{option_name(error.parameter)} {error.problem}"
         for line in message.split("\n"):
             _warn(line if line.startswith("try: ") else f"error: {line}")
         return 2
@@ -103,7 +109,7 @@ def _warnings_as_notes() -> Iterator[None]:
 
 
 def _end_progress() -> None:
-    """End the line of the progress, so that a message has a line of its own."""
+    """End the line of the progress report, so that messages begin on a new line."""
     if sys.stderr.isatty():
         print(file=sys.stderr)
 
@@ -160,7 +166,7 @@ class _Parser(argparse.ArgumentParser):
         raise SystemExit(2)
 
     def refuse(self, unknown: list[str]) -> NoReturn:
-        """Name the options that arguments may stand for."""
+        """Raise on unknown arguments, and name the options that may be meant."""
         options = re.findall(r"--[\w-]+", self.format_help())
         close = [difflib.get_close_matches(text, options, 1, 0.7) for text in unknown]
         meant = " and ".join(name for names in close for name in names)
@@ -187,9 +193,10 @@ def run_audit(args: argparse.Namespace) -> int:
     _write(report, args, record)
     to_output = _is_standard_output(args.out)
     say(f"{report}\n{args.out}", sys.stderr if to_output else None)
-    missed = [one for one in report.summary["verdict"]["limits"] if not one["kept"]]
-    for one in missed:
-        _warn(f"limit: {one['text']}")
+    limits = report.summary["verdict"]["limits"]
+    missed = [limit for limit in limits if not limit["kept"]]
+    for limit in missed:
+        _warn(f"limit: {limit['text']}")
     if _says_nothing(report):
         _warn("nothing could be compared; the page says why.")
         return _NOTHING_SAID
@@ -197,7 +204,7 @@ def run_audit(args: argparse.Namespace) -> int:
 
 
 def _check_outputs(args: argparse.Namespace, faults: Faults) -> None:
-    """Raise before the long work if something cannot be written after it."""
+    """Raise if an output cannot be written, before the long computation."""
     if args.out is None:
         faults.add("--out must name the file to write.")
         faults.mend(out=Path("report.html"))
@@ -234,19 +241,20 @@ def _settings(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _report(args: argparse.Namespace, faults: Faults) -> FairnessReport:
-    """Read the table, and compute the report unless there are faults."""
-    rows = read_rows(args, faults, in_memory=_needs_memory(args))
+    """Read the table, and compute the report; raise if there are faults."""
+    rows = read_rows(args, faults, in_memory=_needs_rows(args))
     check_people(rows, faults)
     if args.selected is not None:
         args.y_pred, args.selected = [args.selected], None
         if args.y_true is None and args.pos_label in ([], ["1"]):
             args.pos_label = ["selected"]
-    values = [name for name, kind in kinds_of(args).items() if kind != "group"]
-    labels = [name for name, kind in kinds_of(args).items() if kind == "label"]
+    values = [name for name, kind in column_kinds(args).items() if kind != "group"]
+    labels = [name for name, kind in column_kinds(args).items() if kind == "label"]
     groups = [*dict.fromkeys(args.sensitive + args.control_features)]
-    least = args.min_group_size
+    min_group_size = args.min_group_size
     notes = [] if args.cluster or args.count else [*repeated(rows, args.sensitive)]
-    notes += [*odd_values(rows, [*groups, *labels], least)]
+    notes += [*odd_values(rows, [*groups, *labels], min_group_size)]
+    outcomes = names_of_outcomes(rows, args)
     positive = read_labels(rows, labels, faults)
     check_weights(rows, faults)
     notes += faults.notes
@@ -265,6 +273,8 @@ def _report(args: argparse.Namespace, faults: Faults) -> FairnessReport:
         report = make(args, rows.frame, settings)
     if notes:
         report.summary = tell_notes(report.summary, notes)
+    if outcomes is not None and len(report.summary["classes"]) == 2:
+        report.summary = tell_true_labels(report.summary, outcomes)
     if args.scale == "rank" and args.threshold is not None and not args.y_pred:
         report.summary = tell_threshold(report.summary, args.threshold)
     if n_without:
@@ -277,8 +287,8 @@ def _report(args: argparse.Namespace, faults: Faults) -> FairnessReport:
     return report
 
 
-def _needs_memory(args: argparse.Namespace) -> bool:
-    """Return whether an option needs all rows in memory."""
+def _needs_rows(args: argparse.Namespace) -> bool:
+    """Return whether an option requires all rows in memory."""
     return (
         args.count is not None
         or args.cluster is not None
@@ -371,7 +381,7 @@ def _is_standard_output(path: Path) -> bool:
 
 
 def _says_nothing(report: FairnessReport) -> bool:
-    """Return whether the report is empty: rows all alike, or no metric defined."""
+    """Return whether the report has no results: equal rows, or no defined metric."""
     if all(model["alike"] for model in report.summary["models"]):
         return True
     return all(

@@ -70,7 +70,7 @@ _TABLE: dict[str, dict[str, tuple[str, dict[str, Any]]]] = {
     "what the values mean": {
         "--pos-label": (
             "positive label, all others are negative (default: 1, or true); given "
-            "twice where decisions and outcomes have other names",
+            "again for each other spelling, or name in another column",
             {**_REPEATED, "metavar": "LABEL"},
         ),
         "--scale": (
@@ -134,7 +134,8 @@ _TABLE: dict[str, dict[str, tuple[str, dict[str, Any]]]] = {
             {**_WHOLE, "dest": "n_resamples"},
         ),
         "--intersection": (
-            "compare the groups of three or more attributes together, too",
+            "compare the groups of three or more attributes together, too, and add "
+            "pooled rates of small ones",
             {"action": "store_true"},
         ),
         "--impact-ratios": (
@@ -162,7 +163,7 @@ _TABLE: dict[str, dict[str, tuple[str, dict[str, Any]]]] = {
             {"nargs": "?", "const": "today"},
         ),
         "--limit": (
-            "largest value that is accepted, as mcdp=0.1, or least ratio of rates, as "
+            "largest value that is accepted, as mcdp=0.1, or smallest ratio of rates, "
             "impact_ratio=0.8; exit code 3 if it is missed. A number alone is for all "
             "metrics, and is told on the page",
             {**_REPEATED, "metavar": "[METRIC=]NUMBER"},
@@ -195,7 +196,8 @@ def read_limit(texts: list[str]) -> float | dict[str, float] | None:
             raise ValueError(
                 f"--limit must be NUMBER or METRIC=NUMBER, got {text!r}."
             ) from None
-        check_choice("limit", key, ("", RATIO, *MEASURES))
+        if key:
+            check_choice("limit", key, (RATIO, *MEASURES))
     if "" not in limits:
         return limits or None
     if len(texts) > 1:

@@ -24,15 +24,15 @@ import pandas as pd
 from skfair._cli._columns import (
     BLANKS,
     TAKES_ANY,
+    column_kinds,
     join_names,
-    kinds_of,
-    numbers_of,
     place_of,
-    texts_of,
+    read_numbers,
+    to_texts,
 )
 from skfair._cli._duckdb import DuckDBRows
 from skfair._cli._faults import Faults
-from skfair._utils._files import sha256_of
+from skfair._utils._files import hash_file
 from skfair._utils._hints import require
 from skfair._utils._text import counted, listed, visible_text
 from skfair._utils._validation import RowError
@@ -61,10 +61,10 @@ def files_of(path: Path) -> list[Path]:
 
 
 def input_record(path: Path) -> dict[str, str]:
-    """Name what was read, without its directory, and hash it.
+    """Return the name of the input, without its directory, and its hash.
 
-    Of a file its bytes are hashed as they are stored, of the files of a pattern the
-    lines that ``sha256sum`` writes of them.
+    A file is hashed as stored. Of several files, the lines are hashed that
+    ``sha256sum`` would write.
     """
     files = files_of(path)
     for file in files:
@@ -74,10 +74,10 @@ def input_record(path: Path) -> dict[str, str]:
                 f"as '{file}/*.csv'."
             )
         if not file.is_file():
-            raise FileNotFoundError(f"{file} does not exist or is no file.")
+            raise FileNotFoundError(f"{file} does not exist or is not a file.")
     if files == [path]:
-        return {"input": visible_text(path.name, 100), "sha256": sha256_of(path)}
-    lines = "".join(f"{sha256_of(file)}  {file.name}\n" for file in files)
+        return {"input": visible_text(path.name, 100), "sha256": hash_file(path)}
+    lines = "".join(f"{hash_file(file)}  {file.name}\n" for file in files)
     name = f"{visible_text(path.name, 80)} ({counted(len(files), 'file')})"
     return {"input": name, "sha256": hashlib.sha256(lines.encode()).hexdigest()}
 
@@ -88,30 +88,30 @@ def read_rows(args: Namespace, faults: Faults, *, in_memory: bool) -> Any:
     is_large = sum(map(_size, files)) > _LARGE
     if is_large and not in_memory and importlib.util.find_spec("duckdb") is not None:
         above = [_check_header(file, args, faults) for file in files]
-        # Of what DuckDB cannot read pandas says in which row it is wrong.
+        # Where DuckDB fails, pandas says which row cannot be read.
         with suppress(ValueError):
             return DuckDBRows(args, files, _format(files[0], args)["sep"], above)
     return PandasRows(args, files, faults)
 
 
 def _check_header(path: Path, args: Namespace, faults: Faults) -> int | None:
-    """Count the lines above the header; None where names are alike.
+    """Count the lines above the header, or return None if DuckDB cannot read it.
 
-    DuckDB does not tell upper case from lower case.
+    DuckDB cannot read a table with two names that differ in case only.
     """
-    with _problems(path, args):
+    with _raise_on_one_line(path, args):
         if path.suffix.lower() == ".parquet":
             names, skipped = _stored_names(path), 0
         else:
             names, skipped = _header(path, args, faults)
-    _wanted(path, names, args, faults)
+    _names_to_read(path, names, args, faults)
     cases = [name.casefold() for name in names]
-    alike = any(cases.count(name.casefold()) > 1 for name in kinds_of(args))
+    alike = any(cases.count(name.casefold()) > 1 for name in column_kinds(args))
     return None if alike else skipped
 
 
 def _size(path: Path) -> int:
-    """Return about how many bytes a file has when it is not compressed."""
+    """Estimate the size of a file in bytes when it is not compressed."""
     factor = _COMPRESSION if path.suffix.lower() == ".gz" else 1
     return path.stat().st_size * factor
 
@@ -119,9 +119,9 @@ def _size(path: Path) -> int:
 class PandasRows:
     """Columns of files in memory; the index has the file and the position of each row.
 
-    `identifier` is the name of a column that may identify people, which is read, too.
-    `others` are all columns that no option names, of a table of few rows and columns;
-    of larger tables those that may name people.
+    `identifier` names a column that may identify people, which is read too. `others`
+    are the columns that no option names: all of them in a small table, and those that
+    may identify people in a larger one.
     """
 
     in_memory = True
@@ -131,7 +131,7 @@ class PandasRows:
         table = pd.concat({file: _read(file, args, faults) for file in files})
         if not len(table):
             raise ValueError(f"{self.path} has 0 rows, expected at least one.")
-        kinds = kinds_of(args)
+        kinds = column_kinds(args)
         named = [name for name in table if _IDENTIFIER.search(name)]
         identifiers = [name for name in named if name not in kinds]
         one_each = len(identifiers) == 1 and args.count is None
@@ -140,27 +140,27 @@ class PandasRows:
             others = [name for name in table if name not in kinds]
             table = table[[*kinds, *filter(PEOPLE.search, others)]]
         columns = {
-            name: numbers_of(table[name], args, faults)
+            name: read_numbers(table[name], args, faults)
             if kinds.get(name) == "number"
-            else texts_of(table[name], args.na_values)
+            else to_texts(table[name], args.na_values)
             for name in table
         }
         self.frame, self.counted_by = pd.DataFrame(columns), args.count
         self.others = [name for name in columns if name not in kinds]
 
     def _people(self) -> Any:
-        """Return how many people each row stands for."""
+        """Return the number of people for whom each row stands."""
         if self.counted_by is None:
             return pd.Series(1, self.frame.index)
         return self.frame[self.counted_by].fillna(0)
 
     def counts(self, name: str) -> pd.Series[int]:
-        """Count the people of each value of a column; missing ones are left out."""
+        """Count the people of each value of a column, without missing values."""
         counts = self._people().groupby(self.frame[name].to_numpy()).sum()
         return counts.reindex(sort_labels(counts.index)).astype(int)
 
     def split(self, selected: str, names: tuple[str, str]) -> None:
-        """Make two rows of each: of the people who are selected, and of the others."""
+        """Split each row in two: the people who are selected, and the others."""
         chosen, people = self.frame[selected], self.frame[self.counted_by]
         parts = zip(names, (chosen, people - chosen), strict=True)
         self.frame = pd.concat(
@@ -176,14 +176,14 @@ class PandasRows:
         return {name: n for name, n in counts.items() if n}
 
     def extremes(self, name: str) -> tuple[float, float]:
-        """Return the least and the largest number of a column."""
+        """Return the smallest and the largest number of a column."""
         return float(self.frame[name].min()), float(self.frame[name].max())
 
     def first(self, name: str, value: str | None = None) -> str:
-        """Find the first row with a value, or with a missing value, in a column."""
+        """Write the place of the first row with a value, by default a missing one."""
         column = self.frame[name]
-        found = column.isna() if value is None else column == value
-        return f", the first in {place_of(self.frame.index[int(found.argmax())])}"
+        matches = column.isna() if value is None else column == value
+        return f", the first in {place_of(self.frame.index[int(matches.argmax())])}"
 
     def total(self, name: str) -> tuple[float, int, bool]:
         """Sum a column of numbers, count its rows, and say whether all are whole."""
@@ -191,19 +191,19 @@ class PandasRows:
         return numbers.sum(), len(numbers), bool((numbers == numbers.round()).all())
 
     def drop_missing(self, names: Sequence[str]) -> int:
-        """Leave out the rows without a value in some columns; count their people."""
+        """Leave out rows with missing values in some columns; count their people."""
         whole = self.frame[[*names]].notna().all(axis=1)
         n_left_out = int(self._people()[~whole].sum())
         self.frame = self.frame[whole]
         return n_left_out
 
     def replace_labels(self, name: str, labels: Mapping[str, str]) -> None:
-        """Replace labels of a column by others."""
+        """Replace some labels of a column by others."""
         self.frame = self.frame.assign(**{name: self.frame[name].map(labels)})
 
     @contextmanager
     def problems(self) -> Iterator[None]:
-        """Name the row of the file where an error names a row."""
+        """Name the row of the file in errors that name a row of the table."""
         try:
             yield
         except RowError as error:
@@ -215,7 +215,7 @@ class PandasRows:
 def _read(path: Path, args: Namespace, faults: Faults) -> pd.DataFrame:
     """Read the columns that options name, and one column of identifiers."""
     suffix = path.suffix.lower()
-    with _problems(path, args):
+    with _raise_on_one_line(path, args):
         if suffix == ".parquet":
             return _read_parquet(path, args, faults)
         if suffix in (".xlsx", ".xlsm", ".xls", ".ods"):
@@ -224,8 +224,8 @@ def _read(path: Path, args: Namespace, faults: Faults) -> pd.DataFrame:
 
 
 @contextmanager
-def _problems(path: Path, args: Namespace) -> Iterator[None]:
-    """Put the error of a library that cannot read a file into one line."""
+def _raise_on_one_line(path: Path, args: Namespace) -> Iterator[None]:
+    """Turn the error of a library that cannot read a file into one line."""
     try:
         yield
     except pd.errors.EmptyDataError as error:
@@ -247,8 +247,8 @@ def _problems(path: Path, args: Namespace) -> Iterator[None]:
 def _read_text(path: Path, args: Namespace, faults: Faults) -> pd.DataFrame:
     """Read columns of a text file."""
     names, skipped = _header(path, args, faults)
-    wanted = _wanted(path, names, args, faults)
-    kinds = kinds_of(args)
+    wanted = _names_to_read(path, names, args, faults)
+    kinds = column_kinds(args)
     numbers = [i for i, name in enumerate(names) if kinds.get(name) == "number"]
     # All columns are read, since a row with more cells than the header is an error
     # then; of some columns alone pandas would cut it off.
@@ -264,7 +264,7 @@ def _read_text(path: Path, args: Namespace, faults: Faults) -> pd.DataFrame:
         na_values={i: ["", *args.na_values] for i in numbers},
         low_memory=False,
     )
-    return _chosen(path, table, names, wanted)
+    return _select_columns(path, table, names, wanted)
 
 
 def _format(path: Path, args: Namespace) -> dict[str, Any]:
@@ -286,12 +286,12 @@ def _header(path: Path, args: Namespace, faults: Faults) -> tuple[list[str], int
     if (stated := re.fullmatch(r'"?sep=(.)"?', first.strip(BLANKS))) is not None:
         skipped, args.sep = 1, args.sep or stated[1]  # as spreadsheets write it
     else:
-        found = _separator(first, kinds_of(args))
-        if args.sep is not None and args.sep not in first and found in first:
-            written = "tab" if found == "\t" else f"'{found}'"
+        separator = _separator(first, column_kinds(args))
+        if args.sep is not None and args.sep not in first and separator in first:
+            written = "tab" if separator == "\t" else f"'{separator}'"
             faults.add(f"{path} separates columns by {written}: --sep {written}.")
-            faults.mend(sep=found)
-        args.sep = args.sep or found
+            faults.mend(sep=separator)
+        args.sep = args.sep or separator
     # The second line is read, since pandas takes longer rows for rows with an index.
     whole |= {"sep": _format(path, args)["sep"], "skiprows": skipped, "nrows": 2}
     names = pd.read_csv(path, **whole).iloc[0]
@@ -299,7 +299,7 @@ def _header(path: Path, args: Namespace, faults: Faults) -> tuple[list[str], int
 
 
 def _separator(line: str, names: Collection[str]) -> str:
-    """Return the mark by which a header has the most of some names, and of cells."""
+    """Return the separator that yields the most known names, then the most cells."""
 
     def n_found(mark: str) -> tuple[int, int]:
         form: dict[str, Any] = {"delimiter": mark, "skipinitialspace": True}
@@ -309,15 +309,15 @@ def _separator(line: str, names: Collection[str]) -> str:
     return max(",;\t|", key=n_found)
 
 
-def _wanted(
+def _names_to_read(
     path: Path, names: Sequence[str], args: Namespace, faults: Faults
 ) -> list[str]:
-    """Return the names of the columns to read; report those the table lacks."""
+    """Return the names of the columns to read; report names that the table lacks."""
     for name in names:
         join_names(args, name)
     _ask_for_columns(path, names, args, faults)
     by_case = {name.casefold(): name for name in reversed(names)}
-    for name in [name for name in kinds_of(args) if name not in names]:
+    for name in [name for name in column_kinds(args) if name not in names]:
         text = f"{path} has no column {name!r}"
         close = difflib.get_close_matches(name.casefold(), by_case, 1, 0.7)
         if close:
@@ -325,9 +325,9 @@ def _wanted(
             faults.rename_column(f"{text}. Is {meant!r} meant?", name, meant)
         else:
             faults.add(f"{text}.")
-    kinds = kinds_of(args)
+    kinds = column_kinds(args)
     if not {*kinds} <= {*names}:
-        faults.stop(_list_columns(path, names))
+        faults.stop(list_columns(path, names))
     others = [name for name in names if name not in kinds and names.count(name) == 1]
     if len(names) > _FEW_COLUMNS:
         others = [*filter(PEOPLE.search, others)]
@@ -345,22 +345,25 @@ def _ask_for_columns(
     if not args.sensitive:
         faults.add("--sensitive must name the columns of groups.")
         wanted["sensitive"] = ["COLUMN"]
+    may_count = len(names) <= _FEW_COLUMNS and _size(path) <= _LARGE
+    if wanted and {*column_kinds(args)} <= {*names} and args.sensitive and may_count:
+        return  # the rows may tell that a column counts the selected people
     if wanted:
         faults.mend(**wanted)
-        faults.stop(_list_columns(path, names))
+        faults.stop(list_columns(path, names))
 
 
-def _list_columns(path: Path, names: Sequence[str]) -> str:
+def list_columns(path: Path, names: Sequence[str]) -> str:
     """List the columns of a table in an error message, if it is a CSV file."""
     few = "The first line must hold the names of the columns." * (len(names) < 3)
     columns = listed([repr(name[:100]) for name in names], _MAX_NAMES)
     return f"{path} has the columns {columns}. {few}"
 
 
-def _chosen(
+def _select_columns(
     path: Path, table: pd.DataFrame, names: Sequence[str], wanted: Sequence[str]
 ) -> pd.DataFrame:
-    """Return columns of a table by name; columns of one name must be equal."""
+    """Select columns by name; columns with the same name must be equal."""
     columns = {}
     for name in wanted:
         places = [i for i, other in enumerate(names) if other == name]
@@ -393,9 +396,9 @@ def _read_sheet(path: Path, args: Namespace, faults: Faults) -> pd.DataFrame:
         raise ValueError(
             f"--sheet must be one of {[*sheets]} of {path}, got {first!r}."
         )
-    if not {*kinds_of(args)} & {*sheets[first][0]}:
+    if not {*column_kinds(args)} & {*sheets[first][0]}:
         for sheet, (names, _) in sheets.items():
-            if {*kinds_of(args)} <= {*names}:
+            if {*column_kinds(args)} <= {*names}:
                 faults.add(
                     f"{path} has the columns in its sheet {sheet!r}: --sheet {sheet}."
                 )
@@ -403,7 +406,8 @@ def _read_sheet(path: Path, args: Namespace, faults: Faults) -> pd.DataFrame:
                 first = sheet
                 break
     names, cells = sheets[first]
-    return _chosen(path, cells.iloc[1:], names, _wanted(path, names, args, faults))
+    wanted = _names_to_read(path, names, args, faults)
+    return _select_columns(path, cells.iloc[1:], names, wanted)
 
 
 def _stored_names(path: Path) -> list[str]:
@@ -416,7 +420,8 @@ def _stored_names(path: Path) -> list[str]:
 def _read_parquet(path: Path, args: Namespace, faults: Faults) -> pd.DataFrame:
     """Read columns of a Parquet file."""
     pyarrow = require("pyarrow", f"Reading {path}", "save the table as CSV")
-    wanted, kinds = _wanted(path, _stored_names(path), args, faults), kinds_of(args)
+    wanted = _names_to_read(path, _stored_names(path), args, faults)
+    kinds = column_kinds(args)
     # Opened first, since a name may be that of a directory or of another store.
     with path.open("rb") as file:
         table = pyarrow.parquet.read_table(file, columns=wanted)

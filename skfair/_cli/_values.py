@@ -11,12 +11,17 @@ import pandas as pd
 
 from skfair._cli._columns import place_of, text_of
 from skfair._cli._faults import Faults
+from skfair._cli._read import list_columns
 from skfair._utils._text import all_digits, counted, listed
-from skfair.groups import MISSING_WORDS, look_of, sort_labels, suggest_edges
+from skfair.groups import MISSING_WORDS, normalize_label, sort_labels, suggest_edges
 from skfair.report._repeats import columns_of_people, tell_people
 
 #: Words for missing values among labels.
-_MISSING = {*MISSING_WORDS, "unknown", "Unknown"} - {""}
+_MISSING = {*MISSING_WORDS, "unknown"} - {""}
+#: What labels of people say whose group is not known.
+_NOT_KNOWN = re.compile(
+    r"(?i)\bnot (available|provided|reported|recorded|known|stated|disclosed)$"
+)
 #: How labels begin that are often the positive ones, for a command that is suggested.
 _POSITIVE = re.compile(
     r"(?i)(1$|y|t|pos|appr|acc|adm|adv|hir|sel|pass|gran|offer|repaid)"
@@ -28,7 +33,11 @@ _MANY_GROUPS = 200
 #: Whole weights of so much on average may be numbers of people.
 _MANY_EACH = 10
 #: Numbers that often stand for missing ones.
-_STAND_INS = (-999, -99, -9, -1, 0, 99, 999, 9999)
+_STAND_INS = (-999, -99, -9, -1, 0, 99, 999, 8888, 9999)
+#: A range of numbers, as labels write it.
+_RANGE = re.compile(
+    r"(?i)\d.*(-|\u2013|\bto\b|,).*\d|[<>≤≥]\D*\d|\d\s*(\+|and )|(under|over) \d"
+)
 
 
 def check_missing(
@@ -53,7 +62,7 @@ def check_missing(
 
 
 def check_scores(rows: Any, faults: Faults) -> None:
-    """Report scores, and a threshold, that are no probabilities."""
+    """Report scores, and a threshold, that are not probabilities."""
     args = faults.args
     if args.scale != "probability":
         return
@@ -83,28 +92,38 @@ def _decide_by(args: Any) -> str:
 
 def check_clusters(rows: Any, groups: Sequence[str], faults: Faults) -> None:
     """Report people of several groups or strata, and how to give each of them one."""
-    person = faults.args.cluster
+    person, args = faults.args.cluster, faults.args
     if person is None:
         return
     for name in groups:
         by_person = rows.frame.groupby(person, sort=False)[name]
         odd = by_person.nunique() > 1
         if odd.any():
-            first = odd.index[odd.to_numpy().argmax()]
-            labels = by_person.get_group(first).dropna().unique()[:2]
+            people = [repr(label) for label in odd.index[odd]]
+            first = by_person.get_group(odd.index[odd][0])
+            labels = first.dropna().unique()[:2]
+            option = "--sensitive" if name in args.sensitive else "--control-features"
+            more = f" ({listed(people)})" if len(people) > 1 else ""
             faults.add(
-                f"column {name!r} must be the same in all rows of a person, got "
-                f"{labels[0]!r} and {labels[1]!r} of {first!r}, and several of "
-                f"{odd.sum():,} of {len(odd):,} people. Leave "
-                "it out, or take the first of each person: "
+                f"column {name!r} must be the same in all rows of a person, as "
+                f"--cluster {shlex.quote(person)} permutes people: {people[0]} has "
+                f"both {labels[0]!r} and {labels[1]!r}, and {len(people):,} of "
+                f"{len(odd):,} people{more} have more than one value. Correct the "
+                f"file, leave {name!r} out of {option}, or take the first of each "
+                "person: "
                 f"table[{name!r}] = table.groupby({person!r})[{name!r}]"
                 ".transform('first') of pandas."
             )
+            kept = [other for other in args.sensitive if other != name]
+            if kept:
+                strata = [other for other in args.control_features if other != name]
+                faults.mend(sensitive=kept, control_features=strata)
 
 
 def check_people(rows: Any, faults: Faults) -> None:
     """Report missing or wrong counts; split rows into selected and others."""
     args = faults.args
+    _ask_for_decisions(rows, faults)
     if args.selected is None:
         _ask_for_counts(rows, faults)
         return
@@ -123,6 +142,7 @@ def check_people(rows: Any, faults: Faults) -> None:
         faults.mend(count=bound or "COLUMN")
         faults.check()
     few, many = rows.frame[args.selected], rows.frame[args.count]
+    _refuse_labels(rows, few, many, faults)
     odd = ~((few <= many) & (few >= 0) & (few % 1 == 0))
     if odd.any():
         place = place_of(rows.frame.index[int(odd.argmax())])
@@ -134,6 +154,52 @@ def check_people(rows: Any, faults: Faults) -> None:
     # Beside outcomes, whose labels are often 0 and 1, decisions have the same.
     names = ("selected", "not selected") if args.y_true is None else ("1", "0")
     rows.split(args.selected, names)
+
+
+def _refuse_labels(rows: Any, few: Any, many: Any, faults: Faults) -> None:
+    """Report labels 0 and 1 in the place of numbers of people who are selected.
+
+    A group with one row may have at most one person who is selected.
+    """
+    args = faults.args
+    groups = rows.frame[[*dict.fromkeys(args.sensitive + args.control_features)]]
+    if not few.isin([0, 1]).all() or many.max() <= 1 or not groups.duplicated().any():
+        return
+    name, count = args.selected, args.count
+    faults.add(
+        f"column {name!r} has only 0 and 1, as labels have, beside up to "
+        f"{many.max():,.0f} people in a row of column {count!r}: --y-pred "
+        f"{shlex.quote(name)} --count {shlex.quote(count)} gives the label of a row to "
+        "all of its people. If it does count people who are selected, add up the rows "
+        "of each group in the file (DataFrame.groupby of pandas)."
+    )
+    faults.mend(y_pred=[name], selected=None)
+    faults.check()
+
+
+def _ask_for_decisions(rows: Any, faults: Faults) -> None:
+    """Suggest the numbers of people in a table without decisions, and stop."""
+    args = faults.args
+    if args.y_pred or args.y_score or args.selected:
+        return
+    names = rows.others if rows.in_memory else ()
+    bounds = {name: _people_of(rows, name) for name in names}
+    found = [(name, bound) for name, bound in bounds.items() if bound is not None]
+    faults.mend(y_pred=["COLUMN"])
+    if found:
+        _suggest_counts(*found[0], [], faults)
+    faults.stop(list_columns(args.table, [*rows.frame] if rows.in_memory else []))
+
+
+def _suggest_counts(
+    name: str, bound: str, y_pred: Sequence[str], faults: Faults
+) -> None:
+    """Report that a column counts people who are selected, of those in another."""
+    faults.add(
+        f"column {name!r} seems to count people who are selected, of those in "
+        f"column {bound!r}: --count {bound} --selected {name} reads it so."
+    )
+    faults.mend(y_pred=[*y_pred], pos_label=[], count=bound, selected=name)
 
 
 def _ask_for_counts(rows: Any, faults: Faults) -> None:
@@ -160,23 +226,27 @@ def _ask_for_counts(rows: Any, faults: Faults) -> None:
 
 
 def _are_counted(rows: Any, counts: Any, faults: Faults) -> bool:
-    """Report decisions that are numbers of people."""
+    """Add a fault if a column of decisions holds numbers of people; say if one does."""
     args = faults.args
     decisions = [name for name in args.y_pred if name in counts]  # no numbers
-    for name in decisions:
-        # Codes of decisions are few, numbers of people mostly differ.
-        if not rows.in_memory or 2 * len(counts[name]) < len(rows.frame):
-            continue
-        bound = None if len(counts[name]) < 3 else _bound_of(rows, name)
+    for name in decisions if rows.in_memory else ():
+        bound = _people_of(rows, name)
         if bound is not None:
-            faults.add(
-                f"column {name!r} seems to count people who are selected, of those in "
-                f"column {bound!r}: --count {bound} --selected {name} reads it so."
-            )
             rest = [other for other in args.y_pred if other != name]
-            faults.mend(y_pred=rest, pos_label=[], count=bound, selected=name)
+            _suggest_counts(name, bound, rest, faults)
             return True
     return False
+
+
+def _people_of(rows: Any, name: str) -> str | None:
+    """Find the column of all people, of whom a column counts the selected ones.
+
+    Codes of decisions are few, numbers of people mostly differ.
+    """
+    n_values = rows.frame[name].nunique()
+    if n_values < 3 or 2 * n_values < len(rows.frame):
+        return None
+    return _bound_of(rows, name)
 
 
 def _bound_of(rows: Any, name: str) -> str | None:
@@ -250,6 +320,22 @@ def read_labels(rows: Any, names: Sequence[str], faults: Faults) -> str | None:
     return positives[0]
 
 
+def names_of_outcomes(rows: Any, args: Any) -> tuple[str, str] | None:
+    """Name the negative and the positive outcome as their column does.
+
+    None where no label is said to be positive, or outcomes have none of these.
+    """
+    if args.y_true is None or args.scale == "real":
+        return None
+    labels = [*rows.counts(args.y_true).index]
+    positives = [text_of(label) or "" for label in args.pos_label]
+    own = [label for label in positives if label in labels]
+    if not own:
+        return None
+    others = [label for label in labels if label not in positives]
+    return others[0] if len(others) == 1 else f"not {own[0]}", own[0]
+
+
 def _labels(counts: Any, left_out: Collection[str] = ()) -> list[str]:
     """Return the labels of some columns, sorted."""
     labels = {label for each in counts.values() for label in each.index}
@@ -258,7 +344,7 @@ def _labels(counts: Any, left_out: Collection[str] = ()) -> list[str]:
 
 def _check_words(rows: Any, counts: Any, faults: Faults) -> None:
     """Report words for missing values beside two labels."""
-    words = {*_labels(counts)} & _MISSING
+    words = {label for label in _labels(counts) if label.casefold() in _MISSING}
     if not words or len({*_labels(counts)} - words) > 2:
         return
     for name, each in counts.items():
@@ -369,7 +455,9 @@ def repeated(rows: Any, groups: Sequence[str]) -> Iterator[str]:
             yield (
                 f"column {rows.identifier!r} has {counted(n_repeated, 'value')} that "
                 "an earlier row has, too. If each row should be another person, leave "
-                "the others out of the file (DataFrame.drop_duplicates of pandas)."
+                "the others out of the file (DataFrame.drop_duplicates of pandas); if "
+                "people may have several rows, --cluster "
+                f"{shlex.quote(rows.identifier)} permutes and counts people."
             )
 
 
@@ -386,13 +474,17 @@ def odd_values(rows: Any, names: Sequence[str], min_group_size: int) -> Iterator
 
 def _words(counts: pd.Series[int]) -> str | None:
     """Name words for missing values among labels."""
-    words = [word for word in counts.index if word in _MISSING]
+    words = [
+        word
+        for word in counts.index
+        if word.casefold() in _MISSING or _NOT_KNOWN.search(word)
+    ]
     if not words:
         return None
     found = listed([f"{w!r} ({counted(int(counts[w]), 'row')})" for w in words])
     return (
-        f"{found}, which may stand for missing values; --na-values {','.join(words)} "
-        "makes them missing"
+        f"{found}, which may stand for missing values; --na-values "
+        f"{shlex.quote(','.join(words))} makes them missing"
     )
 
 
@@ -403,7 +495,7 @@ def _look_alikes(counts: pd.Series[int]) -> str | None:
     """
     if len(counts) > _MANY_GROUPS:
         return None
-    looks = {label: str(look_of(label)).casefold() for label in counts.index}
+    looks = {label: str(normalize_label(label)).casefold() for label in counts.index}
     words = {look for look in looks.values() if not re.search(r"\d", look)}
     for short in {word for word in words if len(word) == 1 and word.isalpha()}:
         longer = {word for word in words if word[0] == short} - {short}
@@ -430,6 +522,9 @@ def _look_alikes(counts: pd.Series[int]) -> str | None:
 def _stand_ins(counts: pd.Series[int]) -> str | None:
     """Name numbers far from all others that may stand for missing values."""
     numbers = pd.to_numeric(pd.Series(counts.index), errors="coerce")
+    others = [*counts.index[numbers.isna().to_numpy()]]
+    if len(others) > 1 and numbers.notna().any() and all(map(_RANGE.search, others)):
+        return _stand_ins_of_ranges(counts, numbers)
     usual = numbers[~numbers.isin(_STAND_INS)]
     if numbers.isna().any() or len(usual) < _MANY_NUMBERS:
         return None
@@ -442,6 +537,22 @@ def _stand_ins(counts: pd.Series[int]) -> str | None:
     return (
         f"{names} beside {all_digits(low)} to {all_digits(high)}; cells without a "
         "number should be empty"
+    )
+
+
+def _stand_ins_of_ranges(
+    counts: pd.Series[int], numbers: pd.Series[float]
+) -> str | None:
+    """Name numbers among ranges that may stand for missing values."""
+    odd = [*counts.index[numbers.isin(_STAND_INS).to_numpy()]]
+    if not odd or len(odd) < numbers.notna().sum():
+        return None
+    names = listed(
+        [f"{label!r} ({counted(int(counts[label]), 'row')})" for label in odd]
+    )
+    return (
+        f"{names} among ranges, which may stand for missing values; --na-values "
+        f"{shlex.quote(','.join(odd))} makes them missing"
     )
 
 

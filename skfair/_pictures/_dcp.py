@@ -53,7 +53,7 @@ class DCPDisplay(Display):
     name: str | None = None
 
     def _size(self) -> tuple[float, float]:
-        """Check the figures to draw, and return the size of the figure."""
+        """Check that there are numbers to draw, and return the size of the figure."""
         max_groups = check_integer("max_groups", self.max_groups, 1)
         if np.isnan(self.result.upper):
             raise ValueError(
@@ -65,14 +65,14 @@ class DCPDisplay(Display):
         return width + 1.5, 2.2 + self._min_size[1]
 
     def _draw(self) -> Axes:
-        """Draw the cells, and the interval above them, which has the title."""
+        """Draw the cells, and the interval above; return the axes of the interval."""
         n_shown = min(len(self.result.groups), self.max_groups)
         self.cells_ = self._draw_cells(n_shown)
         self.interval_ax_, self.interval_line_ = self._draw_interval()
         return self.interval_ax_
 
     def _draw_legend(self, *, may_grow: bool) -> None:
-        """Enlarge a new figure until cells have their size; there is no legend."""
+        """Enlarge a new figure until the cells have their size; draw no legend."""
         if may_grow:
             _drawing.keep_size(self.ax_, self._min_size)
 
@@ -106,7 +106,7 @@ class DCPDisplay(Display):
         return cells
 
     def _draw_interval(self) -> tuple[Axes, Line2D]:
-        """Draw the interval of DCP on axes of its own above the cells."""
+        """Draw the interval of DCP on separate axes above the cells."""
         low, high = self.result.lower, self.result.upper
         from matplotlib import transforms
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from skfair._pictures._drawing import folded, plain_text, require_matplotlib
+from skfair._pictures._drawing import plain_text, require_matplotlib, wrap_text
 from skfair._utils._versions import Versioned
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _MAX_COLUMNS = 4
 class Display(Versioned):
     """Base of the displays, dataclasses whose fields are given by keyword.
 
-    A display on one axes sets `ax_`, one with panels `axes_`.
+    A display on one axes sets `ax_`; a display with panels sets `axes_`.
     """
 
     name: str | None
@@ -77,12 +77,12 @@ class Display(Versioned):
         self._begin(ax)
         titled = self._draw()
         if titled is not None and self._title is not None:
-            titled.set_title(folded(plain_text(self._title)))
+            titled.set_title(wrap_text(plain_text(self._title)))
         self._draw_legend(may_grow=ax is None)
         return self
 
     def _begin(self, ax: Any) -> None:
-        """Set the axes to plot on: those given, or of a new figure."""
+        """Set the axes to plot on: the axes passed, or new ones."""
         n_axes = self._count_axes()
         if ax is None:
             import matplotlib.pyplot as plt
@@ -93,8 +93,8 @@ class Display(Versioned):
             options |= {"sharey": self._shares_y, "layout": "constrained"}
             _, drawn = plt.subplots(*shape, **options)
             ax, surplus = np.split(drawn.ravel(), [n_axes])
-            for each in surplus:
-                each.remove()
+            for panel in surplus:
+                panel.remove()
         axes = np.ravel(np.asarray(ax, dtype=object))
         if len(axes) != n_axes:
             raise ValueError(f"ax must be {n_axes} axes, got {len(axes)}.")
@@ -117,4 +117,4 @@ class Display(Versioned):
         raise NotImplementedError
 
     def _draw_legend(self, *, may_grow: bool) -> None:
-        """Draw the legend, for which the figure may grow."""
+        """Draw the legend; the figure may grow to make room for it."""

@@ -54,7 +54,7 @@ MARK_UNITS = {"probability": "score", "rank": "rank", "real": "number"}
 #: Significant digits of these.
 SCORE_DIGITS = {"probability": 3, "rank": 3, "real": 6}
 UNITS = {"probability": "score units", "rank": "share of everyone"}
-#: Colours of marks that are no group.
+#: Colours of marks that are not a group.
 INK = "#222222"
 SHADE = "#999999"
 _MAX_LABEL = 40
@@ -129,8 +129,8 @@ def plain_text(value: Any, max_length: int | None = None) -> str:
 def _drawable(text: str) -> str:
     """Replace characters that the fonts lack by their codes, such as U+4E2D.
 
-    The fonts are those of matplotlib's setting ``font.family``. It would draw an empty
-    box for each of these characters, and warn. Nothing is replaced where pictures hold
+    Matplotlib's setting ``font.family`` names the fonts. Matplotlib would draw an empty
+    box for each missing character, and warn. Nothing is replaced where pictures hold
     text that the viewer's fonts will show.
     """
     from matplotlib import rcParams
@@ -153,7 +153,7 @@ def _characters(path: str) -> frozenset[str]:
     return frozenset(map(chr, get_font(path).get_charmap()))
 
 
-def folded(text: str, width: int = _MAX_LINE) -> str:
+def wrap_text(text: str, width: int = _MAX_LINE) -> str:
     """Break a text into lines of at most `width` characters."""
     lines = "\n".join(textwrap.wrap(text, width))
     return lines.replace("\\\n$", "\n\\$")  # an escaped dollar sign is not parted
@@ -179,7 +179,7 @@ def group_text(label: Hashable, count: int, effective: float | None = None) -> s
 
 
 def groups_text(labels: Sequence[Hashable], counts: Integers) -> str:
-    """List groups with their sizes, one a line; of many, give only the number."""
+    """List groups with their sizes, one a line; give only the number of many groups."""
     if len(labels) > MAX_GROUPS:
         return f"{len(labels)} groups ({range_text(counts)})"
     sizes = zip(labels, counts.tolist(), strict=True)
@@ -187,11 +187,11 @@ def groups_text(labels: Sequence[Hashable], counts: Integers) -> str:
 
 
 def others_text(counts: Integers) -> str:
-    """Return the legend entry of the groups without an entry of their own."""
+    """Return the common legend entry of the groups without a separate entry."""
     return f"{counted(len(counts), 'other group')} ({range_text(counts)})"
 
 
-def joined_text(labels: Sequence[Hashable]) -> str:
+def pair_text(labels: Sequence[Hashable]) -> str:
     """Return the text of a pair of groups, on two lines if it is long."""
     first, second = map(short_label, labels)
     if len(first) + len(second) < _MAX_LINE:
@@ -216,7 +216,7 @@ def pairs_text(n_groups: int) -> str | None:
 
 def names_text(names: Sequence[str]) -> str | None:
     """Return the names of the sensitive columns as a title of the legend."""
-    return folded(", ".join(plain_text(name, _MAX_LABEL) for name in names)) or None
+    return wrap_text(", ".join(plain_text(name, _MAX_LABEL) for name in names)) or None
 
 
 def draw_group_lines(
@@ -316,9 +316,8 @@ def legend_above_data(
 ) -> float:
     """Draw a legend inside the axes, and scale the y-axis so that data end below it.
 
-    The y-axis ends at `highest` times `min_headroom`, or more if the legend is high;
-    its ticks end where the data do. Returns the share of the height that is left for
-    the data.
+    The y-axis ends at `highest` times `min_headroom`, or higher if the legend needs
+    room; the ticks end where the data do. Return the share of the height for the data.
     """
     ax.set_ylim(0, min_headroom * highest)
     drawn = legend(ax, heading, loc="upper right", **options)
@@ -332,7 +331,7 @@ def legend_above_data(
 
 
 def arrange(ax: Axes) -> None:
-    """Apply the layout of a figure, if it has one, before it is drawn."""
+    """Apply the layout of a figure before it is drawn, if it has a layout."""
     figure = _whole_figure(ax)
     engine = figure.get_layout_engine()
     if engine is not None:
@@ -358,7 +357,7 @@ def keep_size(ax: Axes, size: Sequence[float] | Floats) -> None:
 
 
 def _whole_figure(ax: Axes) -> Any:
-    """Return the figure of the axes; of axes in a subfigure, the whole figure."""
+    """Return the whole figure of the axes, which may be in a subfigure."""
     figure: Any = ax.figure
     return getattr(figure, "figure", figure) or figure
 
@@ -378,7 +377,7 @@ def marks(ax: Axes) -> list[tuple[Floats, bool]]:
 
 
 def _line_vertices(line: Line2D) -> Floats:
-    """Return the vertices of a line on the screen, its steps among them."""
+    """Return the vertices of a line on the screen, including those of its steps."""
     from matplotlib.cbook import STEP_LOOKUP_MAP
 
     steps = STEP_LOOKUP_MAP[line.get_drawstyle()](*line.get_data(orig=False))

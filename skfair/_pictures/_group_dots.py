@@ -86,7 +86,7 @@ class GroupDotsDisplay(Display):
     tables: Mapping[str, pd.DataFrame]
     value: str = "Group"
     interval: str = "Interval, each group alone"
-    reference: str = "Everyone"
+    reference: str = "Overall"
     filled: str = "In the tail"
     name: str | None = None
     _has_panels: ClassVar[bool] = True
@@ -170,7 +170,7 @@ class GroupDotsDisplay(Display):
             self.axes_, self.tables.items(), strict=True
         ):
             self._draw_panel(ax, table)
-            ax.set_xlabel(_drawing.folded(_drawing.metric_text(number_name), 30))
+            ax.set_xlabel(_drawing.wrap_text(_drawing.metric_text(number_name), 30))
             ax.set_ylim(len(table) - 0.5, -0.5)
             place = ax.get_subplotspec()
             if place is None or place.is_first_col():
@@ -222,7 +222,7 @@ class GroupDotsDisplay(Display):
             self.points_ += ax.plot(values, ranks[chosen], **style, label=text)
 
     def _name_groups(self, ax: Axes, table: pd.DataFrame) -> None:
-        """Write the groups beside the first panel, of many only their number."""
+        """Name the groups beside the first panel; give many groups' number only."""
         names = [str(name) for name in table.index.names if name not in (None, "group")]
         text = _drawing.names_text(names) or ""
         if len(table) <= _MAX_NAMED:
@@ -230,22 +230,22 @@ class GroupDotsDisplay(Display):
         else:
             text = counted(len(table), "group") + (f" by {text}" if text else "")
         letters = int(_LETTERS * max(_drawing.inches(ax)[1], 1))
-        ax.set_ylabel(_drawing.folded(text, letters))
+        ax.set_ylabel(_drawing.wrap_text(text, letters))
 
 
 def _group_names(table: pd.DataFrame) -> list[str]:
-    """Return the names and sizes of the groups, long ones on several lines."""
+    """Return the names and sizes of the groups, long names on several lines."""
     if "n" not in table:
         texts = [_drawing.short_label(label) for label in table.index]
     else:
         sizes = table["n"].astype(int)
         texts = [_drawing.group_text(label, size) for label, size in sizes.items()]
-    return [_drawing.folded(text, _LETTERS_OF_NAME) for text in texts]
+    return [_drawing.wrap_text(text, _LETTERS_OF_NAME) for text in texts]
 
 
-def rows_height(table: pd.DataFrame, of_row: float) -> float:
-    """Return the height of axes for groups whose names have lines of a height."""
+def rows_height(table: pd.DataFrame, row_height: float) -> float:
+    """Return the height of axes with a row for each group, higher for long names."""
     if len(table) > _MAX_NAMED:
         return _HEIGHT
     lines = max(name.count("\n") + 1 for name in _group_names(table))
-    return of_row * len(table) * (1 + _LINE * (lines - 1))
+    return row_height * len(table) * (1 + _LINE * (lines - 1))

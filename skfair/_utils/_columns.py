@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import narwhals as nw
 import numpy as np
+from numpy.typing import NDArray
 
 from skfair._utils._text import listed
 
@@ -33,15 +34,15 @@ def open_frame(data: Any, argument: str, **options: Any) -> Any:
     return frame
 
 
-def floats_in(table: Any, name: str) -> nw.Expr:
-    """Read a column of numbers of a table of narwhals as floats.
+def read_floats(table: Any, name: str) -> nw.Expr:
+    """Return the expression of a narwhals column of numbers as floats.
 
-    PyArrow does not round decimal numbers to the nearest float, but reads text so.
+    Decimal numbers of PyArrow are read as text, which is rounded to the nearest float.
     """
     column = nw.col(name)
     engine = table.implementation
-    of_pyarrow = engine.is_pyarrow() or engine.is_pandas_like() or engine.is_dask()
-    if of_pyarrow and table.collect_schema()[name] == nw.Decimal:
+    may_be_pyarrow = engine.is_pyarrow() or engine.is_pandas_like() or engine.is_dask()
+    if may_be_pyarrow and table.collect_schema()[name] == nw.Decimal:
         column = column.cast(nw.String())
     return column.cast(nw.Float64())
 
@@ -65,7 +66,7 @@ def check_selector(argument: str, selector: Any) -> None:
     raise TypeError(
         f"{argument} of a scorer must name columns of X, or be a function of X, got "
         f"{'labels in a ' if hasattr(selector, '__len__') else 'a '}"
-        f"{type(selector).__name__}. Groups that are no column of X are routed: "
+        f"{type(selector).__name__}. Groups that are not a column of X are routed: "
         "sklearn.set_config(enable_metadata_routing=True), and pass "
         f"{argument} to search.fit, or params={{'{argument}': ...}} to "
         "cross_val_score."
@@ -90,7 +91,7 @@ def names_columns(sensitive_features: Any, n_samples: int) -> bool:
 def names_positions(selector: Any) -> bool:
     """Return whether a selector holds positions of columns."""
     columns = selector if isinstance(selector, (list, tuple)) else [selector]
-    return any(_is_name(one) and not isinstance(one, str) for one in columns)
+    return any(_is_name(column) and not isinstance(column, str) for column in columns)
 
 
 def _is_name(value: Any) -> bool:
@@ -118,14 +119,15 @@ def select_columns(
     return picked[:, 0] if len(positions) == 1 else picked
 
 
-def positions_of(
+def find_positions(
     X: Any, selector: Selector | None, argument: str = "sensitive_features"
 ) -> list[int]:
     """Return the positions of the columns of X that a selector names."""
     if selector is None or callable(selector):
         raise ValueError(
             "drop_sensitive=True needs sensitive_features to name columns of X, got "
-            f"sensitive_features={selector!r}."
+            f"sensitive_features={selector!r}. Or leave the column out of X, and pass "
+            "groups to the methods as sensitive_features=groups."
         )
     table, positions = _locate(X, selector, argument)
     return [position % table.shape[1] for position in positions]
@@ -134,19 +136,19 @@ def positions_of(
 def drop_columns(X: Any, positions: list[int]) -> Any:
     """Return X without the columns at some positions, in the same container."""
     table, positions = _locate(X, positions)
-    kept = np.delete(np.arange(table.shape[1]), positions)
+    remaining = np.delete(np.arange(table.shape[1]), positions)
     if isinstance(table, nw.DataFrame):
-        return table[:, kept.tolist()].to_native()
-    return table[:, kept]
+        return table[:, remaining.tolist()].to_native()
+    return table[:, remaining]
 
 
 def absent_columns(
-    X: Any, names: list[str] | None, n_columns: int, positions: list[int]
+    X: Any, names: NDArray[Any] | None, n_columns: int, positions: list[int]
 ) -> list[int]:
-    """Return positions, among the columns of a table, of those that X does not have.
+    """Return the positions of the columns of a fitted table that X does not have.
 
-    The table had `n_columns` columns, with `names` if it was a dataframe. Of an array
-    either all of the positions are absent or none.
+    The table had `n_columns` columns, with `names` if it was a dataframe. If X is an
+    array, all positions are absent, or none.
     """
     table = open_frame(X, "X", eager_only=True, pass_through=True)
     if names is not None and isinstance(table, nw.DataFrame):
@@ -162,8 +164,8 @@ def _locate(
     if not all(map(_is_name, wanted)):
         raise TypeError(
             f"{argument} must name columns of X, or be a function of X, got a "
-            f"{type(selector).__name__}. Labels that are no column of X are given to "
-            f"the method, as fit(X, y, {argument}=...)."
+            f"{type(selector).__name__}. Labels that are not a column of X are given "
+            f"to the method, as fit(X, y, {argument}=...)."
         )
     table = open_frame(X, "X", eager_only=True, pass_through=True)
     if not isinstance(table, nw.DataFrame):

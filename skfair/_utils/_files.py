@@ -14,11 +14,11 @@ _OPEN_STREAMS = ("/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/")
 
 
 def write_text(path: str | PathLike[str], text: str) -> None:
-    """Write a file in UTF-8; if that fails, what was there before is unchanged.
+    """Write a file in UTF-8; an existing file stays unchanged if writing fails.
 
-    The text is written to a temporary file beside the target, which then takes its
-    place. Of a symbolic link the file that it names is replaced. A stream or a device
-    cannot be replaced: the text is written to it directly.
+    The text is written to a temporary file, which then takes the place of the target.
+    If `path` is a symbolic link, the file that the link names is replaced. Streams and
+    devices cannot be replaced, so the text is written to them directly.
     """
     check_writable(path)
     try:
@@ -32,7 +32,7 @@ def write_text(path: str | PathLike[str], text: str) -> None:
         raise OSError(error.errno, error.strerror, os.fspath(path)) from error
 
 
-def sha256_of(path: Path) -> str:
+def hash_file(path: Path) -> str:
     """Hash the bytes of a file as they are stored."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
@@ -47,7 +47,7 @@ def is_stream(path: str | PathLike[str]) -> bool:
 
 
 def check_writable(path: str | PathLike[str]) -> None:
-    """Raise OSError unless a file can be written, before there is anything to write."""
+    """Raise OSError unless a file can be written; write nothing."""
     name, mode = os.fspath(path), _mode(path)
     if mode is not None and stat.S_ISDIR(mode):
         raise IsADirectoryError(f"{name} is a directory, expected a file to write.")

@@ -9,8 +9,10 @@ from typing import Any
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """Ask for the nearest of some names, if one is near."""
-    near = get_close_matches(name, list(names), 1)
+    """Suggest one of some names: one that begins with it, or else the most similar."""
+    names = list(names)
+    longer = [known for known in names if name and known.startswith(name)]
+    near = sorted(longer, key=len) or get_close_matches(name, names, 1)
     return f" Did you mean {near[0]!r}?" if near else ""
 
 

@@ -14,10 +14,10 @@ try:
 except ImportError:  # scikit-learn before 1.9
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Stands for the mixin of estimators that take callbacks."""
+        """Replacement of scikit-learn's mixin in versions without callbacks."""
 
     def with_callbacks(method: Any) -> Any:
-        """Return a method as it is."""
+        """Return a method unchanged, in versions without callbacks."""
         return method
 
 
@@ -33,7 +33,7 @@ def check_verbose(verbose: Any) -> int:
 
 
 class Progress:
-    """Prints lines that begin with a name; without `verbose` it prints nothing."""
+    """Printer of lines that begin with a name; silent without `verbose`."""
 
     def __init__(self, name: str, verbose: int) -> None:
         self.name, self.verbose = name, verbose
@@ -47,13 +47,13 @@ class Progress:
             self._width = 0
 
     def update(self, text: str) -> None:
-        """Print a line that the next one replaces, unless the last is too recent."""
+        """Print a line that the next one replaces, unless the last update is recent."""
         if self.verbose and time.monotonic() >= self._due:
             self._width = self._print(text, "")
             self._due = time.monotonic() + _INTERVAL
 
     def _print(self, text: str, end: str) -> int:
-        """Print over an update, if there is one; return the length of the line."""
+        """Print a line over the last update; return its length."""
         start = "\r" if self._width else ""
         line = f"{self.name}: {text}"
         padded = line.ljust(self._width)
@@ -62,7 +62,7 @@ class Progress:
 
 
 class Tasks:
-    """Tasks of a fit, of which an estimator tells its callbacks, or a user in print."""
+    """Tasks of a fit, reported to the estimator's callbacks or printed."""
 
     def __init__(self, estimator: Any) -> None:
         self._estimator: Any = estimator
@@ -72,7 +72,7 @@ class Tasks:
         self._n_tasks, self._n_done = 0, 0
 
     def begin(self, n_tasks: int) -> None:
-        """Begin so many tasks."""
+        """Report that a number of tasks begins."""
         self._n_tasks = n_tasks
         start = getattr(self._estimator, "_init_callback_context", None)
         if start is not None:
@@ -80,7 +80,7 @@ class Tasks:
             self._context.call_on_fit_task_begin(estimator=self._estimator)
 
     def done(self, name: str) -> None:
-        """Tell that a task of this name is done."""
+        """Report that a task is done."""
         self._n_done += 1
         if self._context is not None:
             task = self._context.subcontext(task_name=name)
@@ -89,7 +89,7 @@ class Tasks:
         self._progress.update(f"{name}, {self._n_done} of {self._n_tasks}")
 
     def end(self) -> None:
-        """Tell that the fit is done."""
+        """Report that the fit is done."""
         if self._n_done:
             self._progress.line(f"done, {self._n_done} of {self._n_tasks}")
         if self._context is not None:

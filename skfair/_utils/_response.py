@@ -28,16 +28,16 @@ RANKED_METHODS = ("predict_proba", "decision_function", "predict")
 
 
 def check_fitted(estimator: Any) -> None:
-    """Raise unless an estimator is one, and fitted."""
+    """Raise unless `estimator` is a fitted estimator."""
     if not hasattr(estimator, "fit"):
         raise TypeError(f"estimator must be a fitted model, got {shown(estimator)}.")
     check_is_fitted(estimator)
 
 
 def find_score_method(estimator: Any, response_method: str | tuple[str, ...]) -> str:
-    """Return the first of some methods that an estimator has; raise without one.
+    """Return the first of some methods that an estimator has; raise if it has none.
 
-    Labels that a classifier predicts have no ranks.
+    Predicted labels are not accepted as scores, since they have no ranks.
     """
     methods = response_method
     if isinstance(methods, str):
@@ -60,11 +60,13 @@ def find_score_method(estimator: Any, response_method: str | tuple[str, ...]) ->
     )
 
 
-def asked_of(estimator: Any, method: str, metadata: dict[str, Any]) -> dict[str, Any]:
+def accepted_metadata(
+    estimator: Any, method: str, metadata: dict[str, Any]
+) -> dict[str, Any]:
     """Return the metadata that a predict method takes, such as groups.
 
-    Under metadata routing the estimator's requests decide, however deeply nested;
-    without, the method's signature.
+    With metadata routing, the requests of the estimator and its parts decide; without
+    routing, the signature of the method decides.
     """
     names: Any = [name for name, values in metadata.items() if values is not None]
     if names and get_config()["enable_metadata_routing"]:
@@ -96,8 +98,8 @@ def tip_for_unknown_columns(
 def _unknown_columns(estimator: Any, X: Any, named: Any) -> list[Any]:
     """Return the sensitive columns of X that the estimator was not fitted on.
 
-    Positions are known to be such columns only if X has just as many columns more than
-    the estimator was fitted on.
+    Columns named by position count only if X has exactly that many columns more than
+    the estimator saw.
     """
     named = list(named) if isinstance(named, (list, tuple)) else [named]
     names = getattr(estimator, "feature_names_in_", None)
@@ -118,7 +120,7 @@ def respond(
     The positive class is `pos_label`, by default the second; metadata, such as groups
     and strata, are passed on if the method takes them.
     """
-    taken = asked_of(estimator, method, metadata)
+    taken = accepted_metadata(estimator, method, metadata)
     response = np.asarray(getattr(estimator, method)(X, **taken))
     if method == "predict" or len(getattr(estimator, "classes_", ())) != 2:
         return response
@@ -141,16 +143,17 @@ def respond(
 _ABOVE_HALF = float(np.nextafter(0.5, 1))
 
 
-def threshold_of(models: Sequence[Any]) -> float:
-    """Return the least probability for which classifiers predict the second class.
+def decision_threshold(models: Sequence[Any]) -> float:
+    """Return the median decision threshold of classifiers.
 
-    Of several it is their median.
+    The decision threshold is the smallest probability of the second class for which a
+    classifier predicts this class.
     """
-    return float(np.median([_own_threshold(model) for model in models]))
+    return float(np.median([_model_threshold(model) for model in models]))
 
 
-def _own_threshold(model: Any) -> float:
-    """Return the threshold at which a fitted classifier decides."""
+def _model_threshold(model: Any) -> float:
+    """Return the decision threshold of one fitted classifier."""
     while True:  # the classifier that decides
         if isinstance(model, FrozenEstimator):
             model = model.estimator
@@ -161,11 +164,11 @@ def _own_threshold(model: Any) -> float:
         else:
             break
     if isinstance(model, TunedThresholdClassifierCV):
-        least, positive = model.best_threshold_, model._curve_scorer._get_pos_label()
+        lowest, positive = model.best_threshold_, model._curve_scorer._get_pos_label()
     elif isinstance(model, FixedThresholdClassifier) and model.threshold != "auto":
-        least, positive = model.threshold, model.pos_label
+        lowest, positive = model.threshold, model.pos_label
     elif isinstance(model, FixedThresholdClassifier):
-        least, positive = 0.5, model.pos_label
+        lowest, positive = 0.5, model.pos_label
     else:
         return _ABOVE_HALF
     if model.response_method == "decision_function":
@@ -175,6 +178,6 @@ def _own_threshold(model: Any) -> float:
             "threshold to a probability."
         )
     if positive is None or positive == model.classes_[1]:
-        return float(least)
+        return float(lowest)
     # The second class is what does not reach the threshold of the first.
-    return float(np.nextafter(1 - least, 2))
+    return float(np.nextafter(1 - lowest, 2))

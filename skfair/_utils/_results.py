@@ -54,7 +54,7 @@ class Result(Versioned):
         return "\n".join(parts)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the table of one row, to be joined with those of other results.
+        """Return a table of one row, which can be joined with other results.
 
         Returns
         -------
@@ -108,7 +108,7 @@ class TableResult(Result):
 
 
 def _rounded_table(table: pd.DataFrame) -> pd.DataFrame:
-    """Return texts of a table: numbers rounded in each column, labels on one line."""
+    """Return a table of texts: rounded numbers, and labels on one line."""
     texts = table.astype(object)
     for position, dtype in enumerate(table.dtypes):
         values = table.iloc[:, position]
@@ -124,7 +124,7 @@ def _label(value: Any) -> Any:
 
 
 def _text(value: Any) -> str:
-    """Return the text of a number, a label, or a tuple or dictionary of these."""
+    """Return the text of a number, a label, or a tuple of them."""
     if isinstance(value, float):
         text = rounded([value])[0]
         return text.rstrip("0").rstrip(".") if "." in text else text

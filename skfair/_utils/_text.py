@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import unicodedata
 from collections.abc import Hashable
+from inspect import isroutine
 from typing import Any
 
 import numpy as np
@@ -39,8 +40,11 @@ def one_line(value: Any) -> str:
 
 
 def shown(value: Any) -> str:
-    """Write a value for an error message; its type if it is long."""
-    text = repr(value)
+    """Write a value for an error message, or its type if the value is long.
+
+    A function is written by its name, since its repr has an address in memory.
+    """
+    text = value.__name__ if isroutine(value) else repr(value)
     is_short = len(text) <= 200 and "\n" not in text
     return text if is_short else f"a {type(value).__name__}"
 
@@ -56,14 +60,14 @@ def _joins(text: str, position: int) -> bool:
 
 
 def _can_be_joined(char: str) -> bool:
-    """Return whether a character is of a script that joins its letters."""
+    """Return whether a character belongs to a script that joins its letters."""
     return ord(char) >= _FIRST_JOINING and unicodedata.category(char)[0] in "LMS"
 
 
 def visible_text(value: Any, max_length: int = _MAX_LENGTH) -> str:
     """Write a label or name on one line, without characters that cannot be seen.
 
-    It is never empty, and still data: whoever writes it into a page escapes it.
+    The text is never empty. It is not escaped for HTML.
     """
     text = one_line(value)
     if len(text) > max_length:
@@ -72,7 +76,7 @@ def visible_text(value: Any, max_length: int = _MAX_LENGTH) -> str:
 
 
 def plain(text: str) -> str:
-    """Write text on one line, without markup of Markdown and HTML."""
+    """Write text on one line, with the markup of Markdown and HTML escaped."""
     text = one_line(text).replace("&", "&amp;").replace("<", "&lt;")
     return "".join(f"\\{mark}" if mark in "\\`*_[]|#" else mark for mark in text)
 
@@ -96,7 +100,7 @@ def nan_to_none(value: Any) -> float | None:
 
 
 def percent(share: float | None) -> str:
-    """Write a share as a percentage, 0.263 as ``26.3%``, a dash where there is none."""
+    """Write a share as a percentage, 0.263 as ``26.3%``, and nan as a dash."""
     return DASH if share is None else f"{100 * share:.1f}%"
 
 
@@ -106,7 +110,7 @@ def points(difference: float) -> str:
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """Write a number with fixed digits, a dash where there is none."""
+    """Write a number with a fixed number of decimals, and nan as a dash."""
     # With z, what is rounded to zero has no sign.
     return DASH if value is None else f"{value:z.{digits}f}"
 
@@ -114,7 +118,7 @@ def number(value: float | None, digits: int = 3) -> str:
 def format_in_unit(value: float | None, width: float = 0.0) -> str:
     """Write a number in the unit of a target with four significant digits.
 
-    They are those of the width of its interval where that is larger.
+    The larger of the number and the width of its interval has the four digits.
     """
     if value is None:
         return DASH
@@ -126,8 +130,8 @@ def format_in_unit(value: float | None, width: float = 0.0) -> str:
 def rounded(values: list[float]) -> list[str]:
     """Write the numbers of a column with the same decimals.
 
-    There are three, fewer where the largest number is above ten, and none where all
-    are whole. A number that would read as zero has two digits of its own.
+    Numbers have three decimals, fewer if the largest is above ten, and none if all are
+    whole. A number that would round to zero is written with two significant digits.
     """
     finite = [abs(value) for value in values if math.isfinite(value)]
     largest = max(finite, default=0.0)
@@ -143,12 +147,12 @@ def rounded(values: list[float]) -> list[str]:
 
 
 def whole(value: float | None) -> str:
-    """Write a whole number, 2000 as ``2,000``, a dash where there is none."""
+    """Write a whole number, 2000 as ``2,000``, and nan as a dash."""
     return DASH if value is None else f"{value:,.0f}"
 
 
 def pvalue_text(pvalue: float | None, n_permutations: int) -> str:
-    """Write a p-value; the smallest possible one is written as a bound."""
+    """Write a p-value, or its bound if it is the smallest possible p-value."""
     if pvalue is None:
         return DASH
     if pvalue <= 1 / (n_permutations + 1):
@@ -175,8 +179,8 @@ def listed(texts: list[str], at_most: int = 5) -> str:
     return ", ".join(texts[:-1]) + " and " + texts[-1]
 
 
-def quoted(labels: list[str], group: int | None) -> str:
-    """Put a group's label in quotation marks; None is everyone."""
+def quote_group(labels: list[str], group: int | None) -> str:
+    """Put the label of a group in quotation marks; the group None is everyone."""
     return "everyone" if group is None else quote(labels[group])
 
 

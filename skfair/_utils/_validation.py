@@ -15,20 +15,20 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from skfair._utils._arrays import Floats
-from skfair._utils._text import shown
+from skfair._utils._text import counted, shown
 
 #: What scores are: probabilities, or numbers of which only the order counts.
 Scale = Literal["probability", "rank"]
 #: Or numbers in a unit, in which the metric is.
 AnyScale = Literal["probability", "rank", "real"]
-#: What an error about scores that are no probabilities adds.
+#: What an error about scores that are not probabilities adds.
 TAKES_ANY = " With scale='rank' scores may be any finite numbers."
 #: What an error about a missing number adds.
 _LEAVE_OUT = " Leave the rows without a number out of all arguments."
 
 
 class ParameterError(ValueError):
-    """Names a parameter, which may go by another name elsewhere, and its problem."""
+    """Error about a parameter, which another interface may show by another name."""
 
     def __init__(self, parameter: str, problem: str) -> None:
         super().__init__(parameter, problem)
@@ -61,10 +61,10 @@ def check_real(
     closed: Literal["both", "left", "right", "neither"] = "both",
     alternative: str = "",
 ) -> float:
-    """Return a real parameter in an interval, or raise ValueError, for NaN too.
+    """Return a real parameter in an interval; raise ValueError for others and nan.
 
-    `closed` says which ends belong to the interval, `alternative` what else the
-    parameter may be, for the message.
+    `closed` says which ends belong to the interval. `alternative` names other values
+    of the parameter in the message.
     """
     includes_low = closed in ("both", "left")
     includes_high = closed in ("both", "right")
@@ -102,7 +102,7 @@ def check_flag(name: str, value: Any) -> None:
 
 
 def check_unmasked(values: Any, name: str) -> None:
-    """Raise where entries of a masked array are masked: they are missing."""
+    """Raise if entries of a masked array are masked, which means missing."""
     if isinstance(values, np.ma.MaskedArray) and np.any(values.mask):
         raise ValueError(
             f"{name} has {np.count_nonzero(values.mask)} masked values, expected none."
@@ -112,8 +112,8 @@ def check_unmasked(values: Any, name: str) -> None:
 def as_array(values: Any, name: str, n_samples: int | None = None) -> NDArray[Any]:
     """Return one value for each row as an array; raise where entries are masked.
 
-    A column, as some libraries predict labels, counts as the values in it. With
-    `n_samples` it must have one axis, of that length.
+    An array of one column is flattened, since some libraries predict labels so. With
+    `n_samples` the array must have one axis of that length.
     """
     if type(values) is np.ndarray:
         array = values
@@ -168,7 +168,7 @@ def check_length(name: str, length: int, expected: int, tip: str = "") -> None:
 class RowError(ValueError):
     """Error about a row, which may be a line of a file.
 
-    `tip` names parameters, which may go by other names there.
+    `tip` is advice that names parameters; interfaces with other names leave it out.
     """
 
     def __init__(self, problem: str, row: int, more: str = ".", tip: str = "") -> None:
@@ -179,12 +179,12 @@ class RowError(ValueError):
         return f"{self.describe_in(f'row {self.row}')}{self.tip}"
 
     def describe_in(self, place: str) -> str:
-        """Say where the row is in other words, without the tip."""
+        """Write the message with another text for the place, and without the tip."""
         return f"{self.problem} in {place}{self.more}"
 
 
 def refuse_tables_elsewhere(values: Any, name: str) -> None:
-    """Raise on a table whose rows are not in memory, as of DuckDB or Spark."""
+    """Raise on tables whose rows are not in memory, such as those of DuckDB."""
     if isinstance(values, np.ndarray) or not hasattr(type(values), "columns"):
         return
     if isinstance(nw.from_native(values, pass_through=True), nw.LazyFrame):
@@ -211,7 +211,7 @@ MAX_EXACT_SUM = 2**53
 
 
 def check_scores(y_score: ArrayLike, name: str = "y_score", tip: str = "") -> Floats:
-    """Return scores as floats in [0, 1], clipped where they leave it by rounding."""
+    """Return scores as floats in [0, 1]; clip those outside by rounding errors."""
     scores = as_array(y_score, name)
     check_shape(scores, name)
     if scores.dtype != np.float64:
@@ -234,7 +234,7 @@ def check_scores(y_score: ArrayLike, name: str = "y_score", tip: str = "") -> Fl
 
 
 def scores_on(scale: Any, y_score: ArrayLike, name: str = "y_score") -> Floats:
-    """Return scores as floats, in [0, 1] where they are probabilities."""
+    """Check scores of a scale; return them as floats, probabilities in [0, 1]."""
     if isinstance(scale, str) and scale == "probability":
         return check_scores(y_score, name, TAKES_ANY)
     check_choice("scale", scale, get_args(AnyScale))
@@ -243,7 +243,7 @@ def scores_on(scale: Any, y_score: ArrayLike, name: str = "y_score") -> Floats:
 
 
 def lie_in_unit_interval(scores: Floats) -> bool:
-    """Return whether contiguous scores all lie in [0, 1], without negative zeros."""
+    """Return whether all scores lie in [0, 1], and none is a negative zero."""
     return not len(scores) or bool(scores.view(np.uint64).max() <= _ONE_BITS)
 
 
@@ -269,7 +269,7 @@ def check_numbers(values: ArrayLike, name: str, largest: float = math.inf) -> Fl
 
 
 def _check_exact(array: NDArray[Any], floats: Floats, name: str) -> None:
-    """Raise where a whole number is no float: others would become equal to it."""
+    """Raise on whole numbers that floats cannot represent exactly."""
     if array.dtype.kind not in "iuO":
         return
     for row in np.flatnonzero(np.abs(floats) > MAX_EXACT_SUM):
@@ -283,7 +283,7 @@ def _check_exact(array: NDArray[Any], floats: Floats, name: str) -> None:
 
 
 def refuse_scores(values: NDArray[Any], name: str) -> None:
-    """Raise on numbers that are no class labels."""
+    """Raise on numbers that are not class labels but scores."""
     if values.dtype.kind != "f":
         return
     whole = np.isfinite(values) & (values == np.floor(values))
@@ -319,8 +319,8 @@ def check_y_true(
 ) -> None:
     """Raise unless `y_true` is None, or binary and of the length of `y_score`.
 
-    Scores that are no probabilities may be predictions of any target. `name` is that
-    of the argument with the scores.
+    Scores that are not probabilities may be predictions of any target. `name` names
+    the argument of the scores.
     """
     if y_true is None:
         return
@@ -362,7 +362,8 @@ def check_no_missing(values: NDArray[Any], name: str) -> None:
     """Raise if any class label is NaN, None or another null."""
     n_missing = int(np.count_nonzero(pd.isna(values)))
     if n_missing:
-        raise ValueError(f"{name} has {n_missing} missing labels, expected none.")
+        n_labels = counted(n_missing, "missing label")
+        raise ValueError(f"{name} has {n_labels}, expected none.")
 
 
 def check_weights(
@@ -390,7 +391,7 @@ def check_weights(
 
 
 def check_counts(counts: ArrayLike | None, n_samples: int) -> NDArray[np.int64] | None:
-    """Return how many people each row stands for, as whole numbers."""
+    """Return the number of people for whom each row stands, as whole numbers."""
     if counts is None:
         return None
     people = _to_numbers(as_array(counts, "counts", n_samples), "counts")

@@ -13,9 +13,10 @@ _KEY = "_skfair_version"
 
 
 class Versioned:
-    """Mixin of classes that warn where another version of skfair unpickles them.
+    """Mixin that warns if an object was pickled by another version of skfair.
 
-    It comes before `sklearn.base.BaseEstimator`, which does so for scikit-learn alone.
+    The mixin comes before `sklearn.base.BaseEstimator` among the base classes, since
+    the latter checks the version of scikit-learn only.
     """
 
     def __getstate__(self) -> dict[str, Any]:

@@ -15,19 +15,19 @@ import joblib
 import pandas as pd
 import sklearn
 
-#: Directories whose lines are not the user's: of skfair, and of what calls it back,
+#: Directories of code that is not the user's: skfair, and packages that call it back,
 #: such as a cross-validation for each fold.
 _DIRECTORIES = (
     str(Path(__file__).parents[1]) + os.sep,
-    *(str(Path(one.__file__).parent) + os.sep for one in (sklearn, joblib)),
+    *(str(Path(package.__file__).parent) + os.sep for package in (sklearn, joblib)),
 )
 
 
 def warn_user(message: str | Warning, category: type[Warning] = UserWarning) -> None:
-    """Warn at the line, outside of skfair and scikit-learn, that has led here.
+    """Warn at the user's line: the last one outside of skfair and scikit-learn.
 
-    Python shows a message once for each line. Before Python 3.12 it is the line of
-    skfair.
+    Python shows a message once for each line, so the line must be the user's. Before
+    Python 3.12 the warning names a line of skfair.
     """
     if sys.version_info >= (3, 12):
         warnings.warn(message, category, skip_file_prefixes=_DIRECTORIES)
@@ -50,8 +50,8 @@ def caught_warnings() -> Iterator[list[warnings.WarningMessage]]:
 def warn_if_reordered(**rows: Any) -> None:
     """Warn of pandas objects whose indexes hold the same labels in another order.
 
-    Rows are matched by position. Somebody who sorted or sampled one of these tables may
-    expect that they are matched by label.
+    Rows are matched by position. Users who sorted or sampled one of the tables may
+    expect rows to be matched by label.
     """
     first: tuple[str, Any] | None = None
     for name, values in rows.items():
@@ -70,7 +70,7 @@ def warn_if_reordered(**rows: Any) -> None:
 
 
 def warn_of_means(name: str) -> None:
-    """Warn that the means of numbers between 0 and 1 are no rates of decisions."""
+    """Warn that the means of numbers between 0 and 1 are not rates of decisions."""
     warn_user(
         f"y_pred holds numbers between 0 and 1, such as probabilities, and {name} "
         "compares their means: threshold=0.5 compares decisions, scale='real' "
@@ -79,7 +79,7 @@ def warn_of_means(name: str) -> None:
 
 
 def _is_reordered(first: pd.Index[Any], second: pd.Index[Any]) -> bool:
-    """Return whether two indexes differ, but not in their labels."""
+    """Return whether two indexes have the same labels in another order."""
     if first is second or len(first) != len(second) or first.equals(second):
         return False
     return bool(first.isin(second).all() and second.isin(first).all())

@@ -90,12 +90,12 @@ def make_biased_classification(
 
     Notes
     -----
-    With rates for one attribute, each of its labels has exactly that probability of
-    y = 1. With rates for several they are combined on the log-odds scale: the odds
-    ratio between two labels of an attribute is that of their rates, whatever the
-    other attributes, and the level is the mean, over the attributes with rates, of
-    their average log-odds. The overall rate of a label then differs in general
-    from the one given.
+    With rates for one attribute, each of its labels has exactly the given probability
+    of y = 1. Rates of several attributes are combined on the log-odds scale. The odds
+    ratio between two labels of an attribute is the odds ratio of their rates, whatever
+    the other attributes are. The overall level is the mean, over the attributes with
+    rates, of their average log-odds. The overall rate of a label then generally differs
+    from the given rate.
 
     Features are standard normal noise plus ``class_sep * (2 * y - 1)`` plus the
     shifts, along the direction in which all features grow alike. A model fitted
@@ -153,7 +153,7 @@ def make_biased_classification(
 
 
 def _log_odds(rates: Values, shares: Values, codes: dict[str, Any]) -> Any:
-    """Return the log-odds of y = 1 per row; 0 where no attribute has rates."""
+    """Return the log-odds of y = 1 of each row, 0 if no attribute has rates."""
     if not rates:
         return np.zeros(len(next(iter(codes.values()))))
     levels = {name: shares[name] @ logit(rate) for name, rate in rates.items()}
@@ -170,7 +170,7 @@ def _order_by_labels(
     default: float,
     limits: tuple[float, float],
 ) -> Values:
-    """Return values in the order of the labels, for each attribute of the setting."""
+    """Sort the values of a setting by label, for each attribute."""
     values: Values = {}
     _check_nested(argument, {} if setting is None else setting)
     for name, numbers in (setting or {}).items():
@@ -194,7 +194,7 @@ def _order_by_labels(
 
 
 def _check_nested(argument: str, setting: Any) -> None:
-    """Raise unless it maps attributes to mappings of labels to numbers."""
+    """Raise unless a setting maps attributes to mappings of labels to numbers."""
     if not isinstance(setting, Mapping):
         raise TypeError(
             f"{argument} must be a mapping of attribute to a mapping of label to "
@@ -272,9 +272,9 @@ def make_biased_scores(
 
     Notes
     -----
-    Equation 9 of [1]_ writes the second density as that of N(0.55, 1) at ten times the
-    score. The distance of 1.19 that it reports belongs to N(0.55, 0.1), as here; taken
-    literally, the equation puts that group near 0, at a distance of 1.43.
+    Equation 9 of [1]_ evaluates the density of N(0.55, 1) at ten times the score. The
+    distance of 1.19 that the paper reports belongs to N(0.55, 0.1), which is used here.
+    Taken literally, the equation puts group 1 near 0, at a distance of 1.43.
 
     References
     ----------

@@ -170,7 +170,7 @@ def load_berkeley_admissions(
     outcomes = outcomes.sort_values(["department", "sex", "admitted"])
     rows = outcomes.loc[outcomes.index.repeat(outcomes["applicants"])]
     table = rows[["department", "sex", "admitted"]].reset_index(drop=True)
-    dataset = as_dataset(
+    dataset = make_dataset(
         make_categorical(table.astype({"admitted": "int64"})),
         target="admitted",
         sensitive_features=["sex"],
@@ -270,9 +270,9 @@ def fetch_adult(
     >>> adult.data[adult.sensitive_features].isna().sum().to_dict()  # doctest: +SKIP
     {'sex': 0, 'race': 0, 'native-country': 857}
     """
-    directory = directory_with(ADULT_FILENAME, data_home)
+    directory = find_directory(ADULT_FILENAME, data_home)
     if directory is None:
-        advice = advise_by_hand(ADULT_SOURCE, data_home, ADULT_FILENAME, ADULT_COLUMNS)
+        advice = describe_file(ADULT_SOURCE, data_home, ADULT_FILENAME, ADULT_COLUMNS)
         table = download_table(ADULT_OPENML_ID, data_home, advice).rename(
             columns={"class": ADULT_TARGET}
         )
@@ -286,7 +286,7 @@ def fetch_adult(
         income=table[ADULT_TARGET].astype(str).str.strip().str.rstrip(".")
     )
     table = make_categorical(table)
-    return as_dataset(
+    return make_dataset(
         table.drop(columns=split),
         target=ADULT_TARGET,
         sensitive_features=ADULT_SENSITIVE_FEATURES,
@@ -398,7 +398,7 @@ def fetch_bank_marketing(
     >>> sorted(bank.target.unique())  # doctest: +SKIP
     ['no', 'yes']
     """
-    directory = directory_with(BANK_FILENAME, data_home)
+    directory = find_directory(BANK_FILENAME, data_home)
     if directory is None:
         edition, table = "older", _download_bank(data_home)
     else:
@@ -408,7 +408,7 @@ def fetch_bank_marketing(
         )
         edition, table = "additional", read_table(directory, BANK_FILENAME, advice)
         table = require_columns(table, BANK_ADDITIONAL_COLUMNS, BANK_FILENAME)
-    return as_dataset(
+    return make_dataset(
         make_categorical(table),
         target=BANK_TARGET,
         sensitive_features=BANK_SENSITIVE_FEATURES,
@@ -421,7 +421,7 @@ def fetch_bank_marketing(
 
 def _download_bank(data_home: str | PathLike[str] | None) -> pd.DataFrame:
     """Fetch the older edition, with the names of its columns and labels."""
-    advice = advise_by_hand(
+    advice = describe_file(
         BANK_SOURCE, data_home, BANK_FILENAME, BANK_ADDITIONAL_COLUMNS
     )
     table = download_table(BANK_OPENML_ID, data_home, advice)
@@ -551,7 +551,7 @@ def fetch_oulad(
     if probabilities := optional_columns(table, OULAD_PROBABILITIES):
         extras["probabilities"] = table[probabilities]
     table = require_columns(table, OULAD_COLUMNS, OULAD_FILENAMES[course])
-    return as_dataset(
+    return make_dataset(
         table.astype({OULAD_TARGET: "int64"}),
         target=OULAD_TARGET,
         sensitive_features=OULAD_SENSITIVE_FEATURES,
@@ -568,14 +568,14 @@ def data_directory() -> Path | None:
     return Path(directory) if directory else None
 
 
-def directory_with(filename: str, data_home: str | PathLike[str] | None) -> Path | None:
-    """Return the directory that has a file: `data_home`, or `data_directory`."""
+def find_directory(filename: str, data_home: str | PathLike[str] | None) -> Path | None:
+    """Return `data_home` if it has the file, else the directory of ``SKFAIR_DATA``."""
     if data_home is not None and (Path(data_home) / filename).is_file():
         return Path(data_home)
     return data_directory()
 
 
-def existing(directory: Path, filename: str, advice: str) -> Path:
+def find_file(directory: Path, filename: str, advice: str) -> Path:
     """Return the path of a file; `advice` ends the message if it is missing."""
     path = directory / filename
     if not path.is_file():
@@ -591,19 +591,19 @@ def existing(directory: Path, filename: str, advice: str) -> Path:
 
 def read_table(directory: Path, filename: str, advice: str) -> pd.DataFrame:
     """Read a gzip-compressed CSV file; `advice` ends the message if it is missing."""
-    path = existing(directory, filename, advice)
+    path = find_file(directory, filename, advice)
     # "None" and "NA" are ordinary categories in tables like these: only an empty
     # cell is missing.
     return pd.read_csv(path, keep_default_na=False, na_values=[""])
 
 
-def advise_by_hand(
+def describe_file(
     source: str,
     data_home: str | PathLike[str] | None,
     filename: str,
     columns: Sequence[str],
 ) -> str:
-    """Say how to make the file that is read in place of a download."""
+    """Write how to make the file that is read in place of a download."""
     path = Path(data_home or "") / filename
     return (
         f"Check the network, or save the rows of {source} as {str(path)!r}, a "
@@ -635,7 +635,7 @@ def download_table(
 def require_columns(
     table: pd.DataFrame, columns: Sequence[str], source: str
 ) -> pd.DataFrame:
-    """Select `columns`, or raise a ValueError that names those `source` lacks."""
+    """Select `columns`; raise a ValueError that names columns that `source` lacks."""
     missing = [name for name in columns if name not in table.columns]
     if missing:
         raise ValueError(
@@ -653,8 +653,8 @@ def optional_columns(table: pd.DataFrame, columns: Sequence[str]) -> list[str]:
 def make_categorical(table: pd.DataFrame) -> pd.DataFrame:
     """Make every text column categorical, with the same spelling for all sources.
 
-    Surrounding blanks are removed, ``"?"`` becomes missing, categories are sorted. A
-    categorical column keeps a group that has no rows in a fold.
+    Surrounding blanks are removed, ``"?"`` becomes missing, and categories are sorted.
+    A categorical column keeps groups that have no rows in a fold.
     """
     table = table.copy()
     for name in table.select_dtypes(exclude="number").columns:
@@ -664,12 +664,12 @@ def make_categorical(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def read_description(name: str, **values: str) -> str:
-    """Read ``descr/name.rst``, with `values` for the names in braces."""
+    """Read ``descr/name.rst``, and insert `values` for the names in braces."""
     text = (files("skfair.datasets") / "descr" / f"{name}.rst").read_text("utf-8")
     return text.format(**values)
 
 
-def as_dataset(
+def make_dataset(
     table: pd.DataFrame,
     *,
     target: str,

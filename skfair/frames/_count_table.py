@@ -10,10 +10,10 @@ from skfair._rows import Rows
 from skfair.frames._query import (
     Table,
     check_numeric_column,
-    control_names,
     count_rows_by,
-    names_of,
+    group_names,
     open_table,
+    stratum_names,
 )
 from skfair.statistics import CountTable
 from skfair.statistics._cells import check_n_bins
@@ -32,11 +32,11 @@ def count_table(
 ) -> CountTable:
     """Count the rows of a table that are alike, where the rows are.
 
-    The table is read once, by one aggregation; only its cells are moved: one for each
-    group, true label, and decision, distinct score or bin that has rows. Without bins
-    all metrics are exact: that is for decisions, and for scores that are rounded or
-    come from trees. Where nearly every row has a score of its own, bins serve a table
-    of any size, and metrics are known within bounds.
+    The table is read once, by one aggregation, and only the cells are moved. A cell is
+    a group, a true label, and a decision, distinct score or bin, with its number of
+    rows. Without bins all metrics are exact; use this for decisions, and for scores
+    that are rounded or come from trees. Where nearly every row has its own score, bins
+    serve tables of any size, and metrics are known within bounds.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def count_table(
         are NULL, NaN or infinite, with `n_bins` outside [0, 1], if labels or groups are
         missing, or if weights are negative or not finite.
     TypeError
-        If `frame` is no table, or if weights, or scores in bins, are no numbers.
+        If `frame` is not a table, or if weights, or scores in bins, are not numbers.
 
     See Also
     --------
@@ -94,9 +94,14 @@ def count_table(
     MetricBounds(lower=1, upper=1)
     """
     n_bins = None if n_bins is None else check_n_bins(n_bins)
-    named = {"y_pred": y_pred} | ({} if y_true is None else {"y_true": y_true})
-    columns = sensitive_features, sample_weight, control_features
-    rows = open_table(frame, *columns, **named)
+    columns = {"y_pred": y_pred} | ({} if y_true is None else {"y_true": y_true})
+    rows = open_table(
+        frame,
+        sensitive_features,
+        sample_weight=sample_weight,
+        control_features=control_features,
+        **columns,
+    )
     dtype = rows.collect_schema()[y_pred]
     if n_bins is not None:
         check_numeric_column(rows, "y_pred", y_pred, dtype)
@@ -104,23 +109,23 @@ def count_table(
     labels = ([] if y_true is None else [y_true]) + ([] if has_scores else [y_pred])
     table = Table(
         rows,
-        names_of(sensitive_features),
+        group_names(sensitive_features),
         sample_weight,
         y_pred if has_scores else None,
         classes=tuple(labels),
         scale="rank" if has_scores and n_bins is None else "probability",
-        control=control_names(control_features),
+        control=stratum_names(control_features),
     )
     counted = count_rows_by(table, n_bins)
     scores = counted.keys if n_bins is None else counted.keys / n_bins
     cells = Rows(
         counted.groups,
         counted.strata,
-        None if y_true is None else counted.classes[0],
-        scores if has_scores else counted.classes[-1],
-        None if sample_weight is None else counted.weights,
-        counted.rows,
-        None if sample_weight is None else counted.squares,
+        y_true=None if y_true is None else counted.classes[0],
+        y_pred=scores if has_scores else counted.classes[-1],
+        weight=None if sample_weight is None else counted.weights,
+        n=counted.counts,
+        squares=None if sample_weight is None else counted.squares,
         low=None if n_bins is None else counted.lows,
         high=None if n_bins is None else counted.highs,
         n_bins=n_bins or 0,

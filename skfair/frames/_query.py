@@ -17,7 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from skfair._utils._arrays import Floats, Integers
-from skfair._utils._columns import floats_in, open_frame
+from skfair._utils._columns import open_frame, read_floats
 from skfair._utils._text import listed, shown
 from skfair._utils._validation import (
     LARGEST_WEIGHT,
@@ -31,6 +31,7 @@ from skfair.groups import (
     decode_dictionary,
     encode_column,
     is_dictionary,
+    refuse_weightless,
 )
 from skfair.statistics._cells import (
     encode_attributes,
@@ -58,10 +59,10 @@ _NUMBERS = "key", "fault", "n_rows", "weight", "weight_squared", "low", "high"
 
 @dataclass(frozen=True)
 class Table:
-    """A table and its columns; rows are counted by groups, classes and strata.
+    """A table, and the names of its columns by their use.
 
     Scores of the scale "rank" may be any finite numbers, and are not counted in bins.
-    `narrow_ends` makes bins narrower towards 0 and 1, where scores may be crowded.
+    With `narrow_ends` bins are narrower towards 0 and 1, where scores may be crowded.
     """
 
     frame: Any  # of narwhals, lazy or not
@@ -75,18 +76,19 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Counted:
-    """Rows of a table, counted by group, classes, and key: a bin, or a score.
+class RowCounts:
+    """Numbers of rows of a table by group, stratum, classes, and bin or score.
 
-    `groups` are intersections of the `attributes`, `strata` None where there are none.
-    Without scores, keys, lows and highs have no meaning. `n_bins` is None for scores.
+    `groups` are intersections of the `attributes`, `counts` the rows of each cell.
+    `keys` holds bins, or scores if `n_bins` is None. Without scores, `keys`, `lows` and
+    `highs` have no meaning.
     """
 
     groups: Groups
     attributes: list[Groups]
     classes: list[NDArray[Any]]
     keys: Floats
-    rows: Integers
+    counts: Integers
     weights: NDArray[Any]
     squares: NDArray[Any]
     lows: Floats
@@ -102,7 +104,7 @@ def open_table(
     control_features: Any = None,
     **columns: str | None,
 ) -> Any:
-    """Read a table of any library, and check that it has the columns named."""
+    """Read a table of any library, and check that it has the named columns."""
     try:
         table = open_frame(frame, "frame")
     except TypeError as error:
@@ -115,9 +117,9 @@ def open_table(
         ) from error
     schema = table.collect_schema()
     wanted: list[tuple[str, Any]] = [
-        ("sensitive_features", name) for name in names_of(sensitive_features)
+        ("sensitive_features", name) for name in group_names(sensitive_features)
     ]
-    wanted += [("control_features", name) for name in control_names(control_features)]
+    wanted += [("control_features", name) for name in stratum_names(control_features)]
     wanted += columns.items()
     if sample_weight is not None:
         wanted.append(("sample_weight", sample_weight))
@@ -142,7 +144,7 @@ def open_table(
 
 
 def check_numeric_column(table: Any, argument: str, name: str, dtype: Any) -> None:
-    """Raise unless a column is of numbers; pandas holds decimal ones as objects."""
+    """Raise unless a column holds numbers; pandas holds decimal numbers as objects."""
     if dtype.is_numeric() or dtype == nw.Boolean:
         return
     if dtype == nw.Object and isinstance(table, nw.DataFrame):
@@ -162,8 +164,8 @@ def _check_labels(table: Any, argument: str, name: str, dtype: Any) -> None:
         check_hashable(table[name].to_list(), f"{argument}={name!r}")
 
 
-def names_of(names: Any, argument: str = "sensitive_features") -> list[str]:
-    """Return the names of the columns of groups, or of strata."""
+def group_names(names: Any, argument: str = "sensitive_features") -> list[str]:
+    """Return the names of the columns of groups or of strata as a list."""
     if isinstance(names, str):
         return [names]
     if not isinstance(names, (list, tuple)) or not names:
@@ -176,23 +178,23 @@ def names_of(names: Any, argument: str = "sensitive_features") -> list[str]:
     return list(names)
 
 
-def control_names(control_features: Any) -> list[str]:
-    """Return the names of the columns of strata, none for None."""
+def stratum_names(control_features: Any) -> list[str]:
+    """Return the names of the columns of strata as a list, which may be empty."""
     if control_features is None:
         return []
-    return names_of(control_features, "control_features")
+    return group_names(control_features, "control_features")
 
 
-def count_rows_by(table: Table, n_bins: int | None) -> Counted:
-    """Count rows by group and bin, or by group and score (None)."""
+def count_rows_by(table: Table, n_bins: int | None) -> RowCounts:
+    """Count rows by group and bin, or by group and score if `n_bins` is None."""
     columns = {f"group_{i}": nw.col(name) for i, name in enumerate(table.sensitive)}
     columns |= {f"class_{i}": nw.col(name) for i, name in enumerate(table.classes)}
     columns |= {f"stratum_{i}": nw.col(name) for i, name in enumerate(table.control)}
     labels = [*columns]
     if table.score is not None:
-        columns["score"] = floats_in(table.frame, table.score)
+        columns["score"] = read_floats(table.frame, table.score)
     if table.weight is not None:
-        columns["weight"] = floats_in(table.frame, table.weight)
+        columns["weight"] = read_floats(table.frame, table.weight)
     cells = _aggregate(table.frame.select(**columns), labels, table, n_bins)
     return _check_cells(cells, table, n_bins)
 
@@ -200,22 +202,22 @@ def count_rows_by(table: Table, n_bins: int | None) -> Counted:
 def _aggregate(
     rows: Any, labels: list[str], table: Table, n_bins: int | None
 ) -> nw.DataFrame[Any]:
-    """Run the query that counts rows by labels and key."""
+    """Count rows by labels and key, with a query of the table's library."""
     score, weight = nw.col("score"), nw.col("weight")
     names = [*labels, "key"]
     key = nw.lit(0.0)
     if table.score is not None and table.scale == "probability":
-        place = _place_of(score) if table.narrow_ends else score
+        place = _stretch_ends(score) if table.narrow_ends else score
         # A score beyond 0 or 1 by rounding has a bin of its own, which is joined with
         # the next one afterwards. Equal bins are free of rounding on any engine.
         key = score if n_bins is None else (place * n_bins).floor()
     aggregates = [nw.len().alias("n_rows")]
     if table.weight is not None:
-        key = _unless_weight_is_faulty(key)
+        key = _mark_faulty_weight(key)
         rows = rows.with_columns(weight_squared=weight * weight)
         aggregates += [weight.sum(), nw.col("weight_squared").sum()]
     if table.score is not None:
-        key = _unless_score_is_faulty(key, table.scale)
+        key = _mark_faulty_score(key, table.scale)
         aggregates += [score.min().alias("low"), score.max().alias("high")]
     if table.scale == "rank":  # scores may be the numbers that stand for faults
         names.append("fault")
@@ -226,15 +228,15 @@ def _aggregate(
     return cells.collect() if isinstance(cells, nw.LazyFrame) else cells
 
 
-def _place_of(score: nw.Expr) -> nw.Expr:
-    """Return the mean score of a cell, moved to [0, 1]."""
+def _stretch_ends(score: nw.Expr) -> nw.Expr:
+    """Map scores to [0, 1] so that equal bins are narrower towards the ends."""
     from_low = score.clip(_LEAST, 1.0).log(2) / -math.log2(_LEAST) + 1
     from_high = (1 - score).clip(_LEAST, 1.0).log(2) / -math.log2(_LEAST) + 1
     return (6 * score + from_low + 1 - from_high) / 8
 
 
-def _unless_score_is_faulty(key: nw.Expr, scale: Scale) -> nw.Expr:
-    """Return the key of a row, or a negative number if its score is invalid."""
+def _mark_faulty_score(key: nw.Expr, scale: Scale) -> nw.Expr:
+    """Replace the key of a row with an invalid score by the number of the fault."""
     score = nw.col("score")
     low, high = -SCORE_ROUNDING, 1 + SCORE_ROUNDING
     if scale == "rank":
@@ -245,16 +247,18 @@ def _unless_score_is_faulty(key: nw.Expr, scale: Scale) -> nw.Expr:
     return nw.when(inside).then(key).otherwise(missing)
 
 
-def _unless_weight_is_faulty(key: nw.Expr) -> nw.Expr:
-    """Return the key of a row, or a negative number if its weight is invalid."""
+def _mark_faulty_weight(key: nw.Expr) -> nw.Expr:
+    """Replace the key of a row with an invalid weight by the number of the fault."""
     weight = nw.col("weight")
     usable = (weight > SMALLEST_WEIGHT) & (weight < LARGEST_WEIGHT)
     faulty = nw.when(weight == 0).then(nw.lit(_WEIGHTLESS)).otherwise(nw.lit(-5.0))
     return nw.when(usable).then(key).otherwise(faulty)
 
 
-def _check_cells(cells: nw.DataFrame[Any], table: Table, n_bins: int | None) -> Counted:
-    """Raise where rows could not be counted, and drop rows of weight zero."""
+def _check_cells(
+    cells: nw.DataFrame[Any], table: Table, n_bins: int | None
+) -> RowCounts:
+    """Raise if rows could not be counted; drop rows of weight zero."""
     if not len(cells):
         raise ValueError("frame has 0 rows, expected at least one.")
     columns: dict[str, Floats] = {
@@ -262,41 +266,38 @@ def _check_cells(cells: nw.DataFrame[Any], table: Table, n_bins: int | None) -> 
         for name in _NUMBERS
         if name in cells.columns
     }
-    keys, rows = columns["key"], columns["n_rows"]
+    keys, n_rows = columns["key"], columns["n_rows"]
     faults = columns.pop("fault", keys)
     _check_keys(columns, faults, table)
-    attributes = _encode_groups(cells, "group", table.sensitive, rows)
+    attributes = _encode_groups(cells, "group", table.sensitive, n_rows)
     groups, strata = join_attributes(attributes), None
     if table.control:
-        strata = join_attributes(_encode_groups(cells, "stratum", table.control, rows))
-    whole_rows = rows.astype(np.int64)
-    some: Any = slice(None)
+        columns_of_strata = _encode_groups(cells, "stratum", table.control, n_rows)
+        strata = join_attributes(columns_of_strata)
+    counts = n_rows.astype(np.int64)
+    counting: Any = slice(None)
     if table.weight is not None:
-        some = faults != _WEIGHTLESS
-        lost = (groups.sizes() > 0) & (groups[some].sizes() == 0)
-        if lost.any():
-            empty = [groups.labels[i] for i in np.flatnonzero(lost)]
-            raise ValueError(
-                f"sample_weight is zero for every row of the groups {empty}, expected "
-                "a positive weight in each group."
-            )
+        counting = faults != _WEIGHTLESS
+        labels, sizes = groups.labels, groups.sizes()
+        refuse_weightless(labels, sizes, groups[counting].sizes())
 
     def clip(values: Floats, largest: float) -> Floats:
         """Undo rounding, and turn -0.0 into 0.0."""
         return (values if table.scale == "rank" else np.clip(values, 0, largest)) + 0.0
 
-    return Counted(
-        groups[some],
-        [attribute[some] for attribute in attributes],
-        [_read_labels(cells, table, i, rows)[some] for i in range(len(table.classes))],
-        clip(keys[some], 1 if n_bins is None else n_bins - 1),
-        whole_rows[some],
-        whole_if_exact(columns.get("weight", whole_rows)[some]),
-        whole_if_exact(columns.get("weight_squared", whole_rows)[some]),
-        clip(columns.get("low", keys)[some], 1),
-        clip(columns.get("high", keys)[some], 1),
-        None if strata is None else strata[some],
-        n_bins,
+    classes = [_read_labels(cells, table, i, n_rows) for i in range(len(table.classes))]
+    return RowCounts(
+        groups=groups[counting],
+        attributes=[attribute[counting] for attribute in attributes],
+        classes=[labels[counting] for labels in classes],
+        keys=clip(keys[counting], 1 if n_bins is None else n_bins - 1),
+        counts=counts[counting],
+        weights=whole_if_exact(columns.get("weight", counts)[counting]),
+        squares=whole_if_exact(columns.get("weight_squared", counts)[counting]),
+        lows=clip(columns.get("low", keys)[counting], 1),
+        highs=clip(columns.get("high", keys)[counting], 1),
+        strata=None if strata is None else strata[counting],
+        n_bins=n_bins,
     )
 
 
@@ -307,35 +308,35 @@ def _check_keys(columns: dict[str, Floats], keys: Floats, table: Table) -> None:
     for fault, text in _FAULTS.items():
         at = keys == fault
         if at.any():
-            rows = int(columns["n_rows"][at].sum())
+            n_rows = int(columns["n_rows"][at].sum())
             scores: dict[str, Any] = {"allowed": allowed}
             if "low" in columns:
                 scores["low"] = columns["low"][at].min()
                 scores["high"] = columns["high"][at].max()
             names = {"score": table.score, "weight": table.weight}
-            faults.append(text.format(n=f"{rows:,}", **names, **scores))
+            faults.append(text.format(n=f"{n_rows:,}", **names, **scores))
     if faults:
         raise ValueError(f"frame has rows that cannot be counted: {'; '.join(faults)}.")
 
 
 def _encode_groups(
-    cells: nw.DataFrame[Any], what: str, names: Sequence[str], rows: NDArray[Any]
+    cells: nw.DataFrame[Any], what: str, names: Sequence[str], n_rows: NDArray[Any]
 ) -> list[Groups]:
     """Encode groups or strata of aggregated rows, under the names of the columns."""
     columns = [cells[f"{what}_{i}"].to_native() for i in range(len(names))]
     argument = "sensitive_features" if what == "group" else "control_features"
-    return encode_attributes(columns, names, rows, argument)
+    return encode_attributes(columns, names, n_rows, argument)
 
 
 def _read_labels(
-    cells: nw.DataFrame[Any], table: Table, position: int, rows: Floats
+    cells: nw.DataFrame[Any], table: Table, position: int, n_rows: Floats
 ) -> NDArray[Any]:
     """Read true or predicted labels of aggregated rows."""
     labels, name = cells[f"class_{position}"], table.classes[position]
     codes, classes = encode_column(labels.to_native(), "drop", None, name)
     if (codes < 0).any():
         raise ValueError(
-            f"{name!r} has {int(rows[codes < 0].sum()):,} missing "
+            f"{name!r} has {int(n_rows[codes < 0].sum()):,} missing "
             "labels, expected none."
         )
     return label_array_of(classes)[codes]

@@ -39,7 +39,7 @@ _ALLOWED: dict[str, tuple[tuple[Any, ...], str]] = {
 
 
 def find_library(estimator: Any) -> Literal["lightgbm", "xgboost"]:
-    """Return the library of a classifier, or raise if it is not one of the two."""
+    """Return the library of a classifier, XGBoost or LightGBM; raise for any other."""
     # Whoever has an instance has imported its library.
     lightgbm, xgboost = sys.modules.get("lightgbm"), sys.modules.get("xgboost")
     if lightgbm is not None and isinstance(estimator, lightgbm.LGBMClassifier):
@@ -56,7 +56,7 @@ def find_library(estimator: Any) -> Literal["lightgbm", "xgboost"]:
 
 
 def check_boosting(estimator: Any, fit_params: dict[str, Any]) -> None:
-    """Raise if parameters of an estimator, or of its `fit`, contradict the penalty."""
+    """Raise if parameters of an estimator, or of `fit`, conflict with the penalty."""
     params = estimator.get_params()
     for name, (values, advice) in _ALLOWED.items():
         value = params.get(name, values[0])
@@ -76,14 +76,14 @@ def check_boosting(estimator: Any, fit_params: dict[str, Any]) -> None:
 
 
 def to_table(X: Any) -> Any:
-    """Return X in a container that both libraries read in all places."""
+    """Return X in a container that both libraries accept for fits and predictions."""
     if issparse(X):
         return csr_matrix(X)  # LightGBM reads no sparse arrays
     return np.asarray(X) if isinstance(X, (list, tuple)) else X
 
 
 def fit_plain(estimator: Any, X: Any, rows: Rows, params: dict[str, Any]) -> Any:
-    """Fit a clone of a classifier as it is."""
+    """Fit a clone of a classifier with its own objective."""
     return clone(estimator).fit(X, rows.y_true, **_add_weights(params, rows))
 
 
@@ -122,8 +122,9 @@ def _add_weights(params: dict[str, Any], rows: Rows) -> dict[str, Any]:
 def _make_binary(model: Any, start: float) -> Any:
     """Make a model with a custom objective predict as a binary classifier.
 
-    LightGBM does not keep the log-odds from which such trees start, and predicts no
-    probabilities by them. The start is added to the leaves of the first tree.
+    With a custom objective, LightGBM neither stores the log-odds from which the trees
+    start, nor turns log-odds into probabilities. The start is added to the leaves of
+    the first tree.
     """
     booster = model.booster_
     text = booster.model_to_string(num_iteration=1)
@@ -157,54 +158,55 @@ def group_probabilities(
     params: dict[str, Any],
     rng: np.random.RandomState,
 ) -> Floats:
-    """Return probability of each group given X, by a fit to the other half of the rows.
+    """Return the probability of each group given X, by models of the other half.
 
-    The groups are the codes from 0 on. The halves have equally many rows of each group.
-    Rows without a group (code -1) have probabilities, too.
+    The rows of each group are divided into two equal halves. A model that was fitted to
+    one half predicts the other half. The groups are the codes from 0 on. Rows without a
+    group (code -1) get probabilities, too.
     """
     rows = replace(rows, weight=weights_in_rows(rows.weight))
     order = np.lexsort((rng.permutation(len(codes)), codes))
     halves = np.sort(order[::2]), np.sort(order[1::2])
     probabilities = np.zeros((len(codes), int(codes.max()) + 1))
-    for other, own in (halves, halves[::-1]):
-        grouped = other[codes[other] >= 0]
+    for training, test in (halves, halves[::-1]):
+        grouped = training[codes[training] >= 0]
         groups, labels = np.unique(codes[grouped], return_inverse=True)
         if len(groups) == 1:
-            probabilities[np.ix_(own, groups)] = 1
+            probabilities[np.ix_(test, groups)] = 1
             continue
         model = fit_plain(
-            _classifier_of_groups(estimator),
+            _group_classifier(estimator),
             take_rows(X, grouped),
             replace(rows[grouped], y_true=labels),
             params_of_rows(params, grouped, len(codes)),
         )
-        probabilities[np.ix_(own, groups)] = model.predict_proba(take_rows(X, own))
+        probabilities[np.ix_(test, groups)] = model.predict_proba(take_rows(X, test))
     return _calibrate(probabilities, codes, rows.weight)
 
 
 def mix_own_group(probabilities: Floats, codes: NDArray[np.integer]) -> Floats:
-    """Return mean of the probabilities and of the group itself, which counts a tenth.
+    """Mix the probabilities with the own group of the row, which counts a tenth.
 
-    Those of strata, shape (n_samples, n_strata, n_groups), stay as they are; rows
-    without a group (code -1) keep their probabilities.
+    In the shape (n_samples, n_strata, n_groups) the probability of each stratum stays
+    as it is. Rows without a group (code -1) keep their probabilities.
     """
     *_, n_groups = probabilities.shape
     by_stratum = probabilities.reshape(len(codes), -1, n_groups)
-    own = (codes[:, None] == np.arange(n_groups))[:, None]
+    in_group = (codes[:, None] == np.arange(n_groups))[:, None]
     shares = np.where(codes < 0, 0.0, _OWN_SHARE)[:, None, None]
-    own_group = by_stratum.sum(axis=2, keepdims=True) * own
+    own_group = by_stratum.sum(axis=2, keepdims=True) * in_group
     mixed = by_stratum + shares * (own_group - by_stratum)
     return np.asarray(mixed.reshape(probabilities.shape))
 
 
 def joint_probabilities(
-    probabilities_of: Callable[[NDArray[np.integer]], Floats],
+    predict_codes: Callable[[NDArray[np.integer]], Floats],
     groups: Groups,
     strata: Groups,
 ) -> Floats:
     """Return the probability of each stratum and group together, for each row.
 
-    `probabilities_of` takes one code for each row and predicts the probability of each
+    `predict_codes` takes one code for each row and predicts the probability of each
     code. The result has shape (n_samples, n_strata, n_groups); the sum of a row is less
     than 1 where rows may be in no stratum.
     """
@@ -215,15 +217,15 @@ def joint_probabilities(
     present = np.unique(cells[cells >= 0])
     codes = np.where(cells < 0, -1, np.searchsorted(present, cells))
     joint = np.zeros((len(cells), n_strata * n_groups + 1))
-    joint[:, present] = probabilities_of(codes)
+    joint[:, present] = predict_codes(codes)
     return joint[:, :-1].reshape(-1, n_strata, n_groups)
 
 
-def _classifier_of_groups(estimator: Any) -> Any:
-    """Return a clone that predicts groups, with half the trees.
+def _group_classifier(estimator: Any) -> Any:
+    """Return a clone that predicts groups, with half as many trees.
 
-    Options that are about labels are left out. From half of the rows, fewer trees can
-    learn what also holds for new rows.
+    Options that concern labels are left out. Half of the rows are too few for as many
+    trees to generalise.
     """
     params = estimator.get_params()
     n_trees = params["n_estimators"] or _N_TREES
@@ -239,12 +241,12 @@ def _classifier_of_groups(estimator: Any) -> Any:
 def _calibrate(
     probabilities: Floats, codes: NDArray[np.integer], weights: Floats | None
 ) -> Floats:
-    """Calibrate probabilities, so that their sum is the weight of each group."""
+    """Scale probabilities until the sum over rows is the weight of each group."""
     grouped = codes >= 0
     log_probabilities = np.log(np.clip(probabilities, _LEAST, 1))
-    own_weights = None if weights is None else weights[grouped]
+    sample_weight = None if weights is None else weights[grouped]
     calibration = LogisticRegression(max_iter=10_000)
     calibration.fit(
-        log_probabilities[grouped], codes[grouped], sample_weight=own_weights
+        log_probabilities[grouped], codes[grouped], sample_weight=sample_weight
     )
     return np.asarray(calibration.predict_proba(log_probabilities))

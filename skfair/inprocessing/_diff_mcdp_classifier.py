@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice, pairwise
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -21,9 +21,9 @@ from skfair._mitigation import (
     ROUTED,
     LinkedToSite,
     as_table,
-    begin_fit,
-    begin_predict,
+    check_fit_inputs,
     check_validation_fraction,
+    features_to_predict,
     hold_out_if_possible,
     tip_to_drop,
 )
@@ -119,10 +119,10 @@ class DiffMCDPClassifier(
         to stop after 10 evaluations without a smaller one, and to keep the parameters
         with the smallest one.
     validation_fraction : float in (0, 1) or None, default=0.1
-        Share of the rows that is held out for the comparison with a plain network, and
-        of the others that for early stopping. With None nothing is compared and no
-        plain network is trained, which halves the time; so it is with fewer than 200
-        rows.
+        Share of the rows that is held out for the comparison with a plain network; the
+        same share of the other rows is held out for early stopping. With None, and with
+        fewer than 200 rows, nothing is compared and no plain network is trained, which
+        halves the time.
     temperature : float, default=50.0
         Steepness of the sigmoids, above 0. The larger it is, the closer the smoothed
         CDFs are to the true ones, and the fewer scores have a gradient.
@@ -178,11 +178,10 @@ class DiffMCDPClassifier(
     half the time.
 
     Mini-batches have equally many rows of each group, as far as the group has them,
-    since the gap of a group with few rows is mostly noise; in the log-loss rows are
-    weighted to undo this. The defaults of `temperature` and `max_iter` were chosen on
-    Adult and Bank Marketing: of the temperatures in the paper, 5, 10, 20 and 50, the
-    largest gave the smallest MCDP(0) at equal average precision, and 100 was not
-    better.
+    since the gap of a group with few rows is mostly noise; weights undo this in the
+    log-loss. The defaults of `temperature` and `max_iter` were chosen on Adult and Bank
+    Marketing: of the temperatures in the paper, 5, 10, 20 and 50, the largest gave the
+    smallest MCDP(0) at equal average precision, and 100 was not better.
 
     References
     ----------
@@ -308,18 +307,26 @@ class DiffMCDPClassifier(
         """
         layer_sizes(self.hidden_layer_sizes)
         check_flag("early_stopping", self.early_stopping)
-        check_validation_fraction(self)
+        check_validation_fraction(self.validation_fraction, self.early_stopping)
         check_training(self)
-        loss = check_penalised_loss(self)
+        loss = check_penalised_loss(self.strength, self.temperature, self.objective)
         rng = check_random_state(self.random_state)
         X = as_table(X)
         validate_data(self, X, y, skip_check_array=True)
-        columns = X, y, sensitive_features, control_features, sample_weight
-        given = begin_fit(self, *columns)
-        self.classes_, self.groups_ = given.classes, given.rows.labels
-        self.strata_, self._dropped = given.strata, given.dropped
-        features, rows = self._features(given.X), given.rows
-        if rows.weight is not None:  # only rows with weight, 1 in the mean
+        inputs = check_fit_inputs(
+            self,
+            X,
+            y,
+            sensitive_features=sensitive_features,
+            control_features=control_features,
+            sample_weight=sample_weight,
+            stratum_selector=self.control_features,
+            warns_without_groups=self.strength != 0,
+        )
+        self.classes_, self.groups_ = inputs.classes, inputs.rows.labels
+        self.strata_, self._dropped = inputs.strata, inputs.dropped
+        features, rows = self._features(inputs.X), inputs.rows
+        if rows.weight is not None:  # only rows with weight, 1 on average
             weighted = np.flatnonzero(rows.weight)
             features, rows = features[weighted], rows[weighted]
             rows = replace(rows, weight=rows.weights / rows.weights.mean())
@@ -327,16 +334,22 @@ class DiffMCDPClassifier(
         first = initial_parameters(sizes, features.dtype, rng)
         loss = loss.scale_to_labels(rows.y_true, rows.weights)
         compares = bool(loss.strength and self.groups_)
-        training, stopping, held_out = self._hold_out(rows, compares, rng)
-        train_on = features[training], rows[training]
-        watched = None if stopping is None else (features[stopping], rows[stopping])
+        parts = self._split(rows, compares, rng)
+        train_on = features[parts.training], rows[parts.training]
+        watched, held_out = None, parts.comparison
+        if parts.stopping is not None:
+            watched = features[parts.stopping], rows[parts.stopping]
         n_networks = 1 + (held_out is not None)
         tasks = Tasks(self)
         tasks.begin(n_networks * self.max_iter)
         parameters, self.history_ = train(
             [values.copy() for values in first],
-            *(train_on, watched, loss, self, rng),
-            tasks.done,
+            train_on=train_on,
+            watched=watched,
+            loss=loss,
+            network=self,
+            rng=rng,
+            done=tasks.done,
         )
         self.comparison_: Comparison | None = None
         if held_out is not None:
@@ -356,13 +369,8 @@ class DiffMCDPClassifier(
         tasks.end()
         return self
 
-    def _hold_out(
-        self, rows: Rows, compares: bool, rng: np.random.RandomState
-    ) -> tuple[Integers, Integers | None, Integers | None]:
-        """Return positions of rows to train on, to stop by, and to compare on.
-
-        Rows that choose the step say too much of both networks.
-        """
+    def _split(self, rows: Rows, compares: bool, rng: np.random.RandomState) -> Parts:
+        """Draw rows to stop by and rows to compare on, from the rows with weight."""
         training, stopping, held_out = np.arange(len(rows)), None, None
         share = self.validation_fraction
         if compares and share is not None:
@@ -372,7 +380,7 @@ class DiffMCDPClassifier(
             assert share is not None
             parts = hold_out(rows[training], share, rng)
             training, stopping = training[parts[0]], training[parts[1]]
-        return training, stopping, held_out
+        return Parts(training, stopping, held_out)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Predict the log-odds of the second class.
@@ -391,7 +399,7 @@ class DiffMCDPClassifier(
         sklearn.exceptions.NotFittedError
             If called before `fit`.
         """
-        X = begin_predict(self, X)
+        X = features_to_predict(self, X)
         layers = zip(self.coefs_, self.intercepts_, strict=True)
         parameters = [values for layer in layers for values in layer]
         return predict_logits(self._features(X), parameters)
@@ -438,7 +446,7 @@ class DiffMCDPClassifier(
         return np.asarray(self.classes_[second.astype(np.intp)])
 
     def _features(self, X: Any) -> Any:
-        """Return features as numbers."""
+        """Return the features as an array of numbers."""
         with tip_to_drop(self, X):
             return check_array(
                 X,
@@ -455,6 +463,18 @@ class DiffMCDPClassifier(
         return tags
 
 
+class Parts(NamedTuple):
+    """Positions of rows for three purposes: to train, to stop, and to compare.
+
+    The comparison has rows of its own: rows that chose the step of training would
+    flatter both networks.
+    """
+
+    training: Integers
+    stopping: Integers | None
+    comparison: Integers | None
+
+
 #: Steps between two evaluations on the held-out rows, and the number of evaluations
 #: without a smaller loss after which training stops.
 _VALIDATION_INTERVAL = 20
@@ -463,7 +483,7 @@ _PATIENCE = 10
 _DECAY = 1e-4
 
 
-def check_training(network: Any) -> None:
+def check_training(network: DiffMCDPClassifier) -> None:
     """Raise unless the parameters of a classifier that concern its steps are valid."""
     check_integer("max_iter", network.max_iter, 1)
     check_integer("batch_size", network.batch_size, 1)
@@ -472,8 +492,8 @@ def check_training(network: Any) -> None:
     check_real("dropout", network.dropout, 0, 1, closed="left")
 
 
-def learning_rate_of(network: Any, step: int) -> float:
-    """Return the learning rate of a step, the first of which is 0."""
+def learning_rate_at(network: DiffMCDPClassifier, step: int) -> float:
+    """Return the learning rate of a step; the first step is 0."""
     rates = np.atleast_1d(network.learning_rate_init)
     return float(rates[len(rates) * step // network.max_iter])
 
@@ -484,15 +504,15 @@ def train(
     train_on: tuple[Any, Rows],
     watched: tuple[Any, Rows] | None,
     loss: PenalisedLoss,
-    network: Any,
+    network: DiffMCDPClassifier,
     rng: np.random.RandomState,
     done: Callable[[str], None] = lambda name: None,
 ) -> tuple[Parameters, dict[str, NDArray[Any]]]:
     """Return the trained parameters and a history, with one entry for each step.
 
-    Features and rows are given to train on, and to watch. The parameters are those of
-    the step with the least loss on the rows watched; without any those of the last
-    step, the given arrays changed in place.
+    `train_on` and `watched` are pairs of features and rows. The parameters of the step
+    with the smallest loss on the rows watched are returned; without such rows, those of
+    the last step. The initial arrays change in place.
     """
     X, rows = train_on
     optimizer = Adam(parameters)
@@ -510,7 +530,7 @@ def train(
         record, gradients = batch_gradients(
             parameters, X[chosen], rows[chosen], factors, loss, network, rng
         )
-        optimizer.step(gradients, learning_rate_of(network, step - 1))
+        optimizer.step(gradients, learning_rate_at(network, step - 1))
         _check_finite(record["penalised_loss"], parameters, step, network)
         steps.append({"step": step, **record})
         done("step")
@@ -534,13 +554,13 @@ def batch_gradients(
     rows: Rows,
     factors: Floats,
     loss: PenalisedLoss,
-    network: Any,
+    network: DiffMCDPClassifier,
     rng: np.random.RandomState | None = None,
 ) -> tuple[dict[str, float], Parameters]:
     """Return the losses of a mini-batch, and the gradient of the penalised loss.
 
-    The gradient has the shapes of the parameters. Rows are weighted by `factors`, with
-    which means over the batch estimate means over all rows.
+    The gradient has the shapes of the parameters. Each row is weighted by its entry of
+    `factors`, so that means over the batch estimate means over all rows.
     """
     activations = forward(X, parameters, network.dropout, rng)
     logits = activations[-1][:, 0].astype(np.float64)
@@ -567,23 +587,28 @@ def batch_gradients(
 
 
 def _penalised_gap(scores: Floats, rows: Rows, loss: PenalisedLoss) -> SmoothGap | None:
-    """Return the gap of the scores of some rows, None where nothing is penalised."""
+    """Return the gap of the scores of some rows; None if no gap is penalised."""
     codes, weights = rows.groups.codes, rows.weights
     if not loss.strength or codes.max() < 0:
         return None
 
-    def gap_of(part: Any, stratum: int) -> SmoothGap:
-        of_part = scores[part], codes[part], weights[part]
-        return smooth_gap(*of_part, loss.temperature, loss.objective)
+    def stratum_gap(positions: Any, stratum: int) -> SmoothGap:
+        return smooth_gap(
+            scores[positions],
+            codes[positions],
+            weights[positions],
+            loss.temperature,
+            loss.objective,
+        )
 
     strata = None if rows.strata is None else rows.strata.codes
-    return mean_over_strata(strata, weights, gap_of)
+    return mean_over_strata(strata, weights, stratum_gap)
 
 
 def _validation_loss(
     parameters: Parameters, X: Any, rows: Rows, loss: PenalisedLoss
 ) -> float:
-    """Return the log-loss plus strength times gap of held-out rows."""
+    """Return the log-loss of held-out rows, plus the strength times their gap."""
     logits = predict_logits(X, parameters)
     log_loss = rows.weights @ log_losses(logits, rows.y_true) / rows.weights.sum()
     gap = _penalised_gap(expit(logits), rows, loss)
@@ -591,7 +616,10 @@ def _validation_loss(
 
 
 def _check_finite(
-    penalised_loss: float, parameters: Parameters, step: int, network: Any
+    penalised_loss: float,
+    parameters: Parameters,
+    step: int,
+    network: DiffMCDPClassifier,
 ) -> None:
     """Raise if a step has made the loss or a parameter NaN or infinite."""
     if np.isfinite(penalised_loss) and all(np.isfinite(v).all() for v in parameters):
@@ -605,9 +633,10 @@ def _check_finite(
 
 
 def even_sizes(available: NDArray[np.intp], total: int) -> NDArray[np.intp]:
-    """Allocate a total number of rows to groups, as evenly as their sizes allow.
+    """Divide a total number of rows among groups, as evenly as their sizes allow.
 
-    Small groups get all their rows; the numbers of the others differ by at most one.
+    Small groups get all their rows. The numbers of rows of all other groups differ by
+    at most one.
     """
     sizes = np.zeros_like(available)
     remaining = total
@@ -623,7 +652,7 @@ def mini_batches(
 ) -> Iterator[tuple[Integers, Floats]]:
     """Yield mini-batches without end: positions of rows, and factors with mean 1.
 
-    Every cell has the same number of rows in a batch, unless it has fewer in all.
+    Each cell has the same number of rows in a batch, unless the cell itself has fewer.
     """
     # A gap estimated from few rows of a group is too large on average: a batch of 1,024
     # rows holds 26 of a group with 2.5 % of the rows, and two samples of these sizes
@@ -631,9 +660,9 @@ def mini_batches(
     # sampling: with them, means over a batch estimate means over all rows.
     n_samples = len(cells)
     if batch_size >= n_samples:
-        everyone = np.arange(n_samples), np.ones(n_samples)
+        full_sample = np.arange(n_samples), np.ones(n_samples)
         while True:
-            yield everyone
+            yield full_sample
     distinct = np.unique(cells)
     if len(distinct) > batch_size:  # some cells would never be in a batch
         cells, distinct = np.zeros(n_samples, dtype=np.intp), distinct[:1] * 0
@@ -647,7 +676,7 @@ def mini_batches(
 
 
 def _draws(rows: Integers, size: int, rng: np.random.RandomState) -> Iterator[Integers]:
-    """Yield `size` rows at a time, in a random order; then in another, without end."""
+    """Yield `size` rows at a time in random order; after all rows, shuffle again."""
     while True:
         shuffled = rng.permutation(rows)
         for start in range(0, len(rows) - size + 1, size):
@@ -707,7 +736,7 @@ def forward(
 def backward(
     activations: list[Any], parameters: Parameters, slopes: Floats, dropout: float = 0.0
 ) -> Parameters:
-    """Return the gradient of a loss, given its derivatives in the logits (`slopes`)."""
+    """Return the gradient of a loss, given the derivatives in the logits (`slopes`)."""
     gradients: Parameters = [np.empty(0)] * len(parameters)
     delta = slopes.astype(parameters[0].dtype)[:, None]
     for layer in range(len(parameters) - 2, -1, -2):

@@ -16,9 +16,9 @@ from skfair._mitigation import (
     ROUTED,
     MetaMitigator,
     as_table,
-    begin_fit,
-    begin_predict,
+    check_fit_inputs,
     check_validation_fraction,
+    features_to_predict,
     hold_out_if_possible,
     keep_comparable,
     route_fit_params,
@@ -144,21 +144,22 @@ class MCDPBoostingClassifier(
 
     Notes
     -----
-    Trees learn the expected gradient of the loss given the features. Of the penalty,
-    whose gradient has opposite signs in two groups, this is the mean over groups with
-    their probabilities given the features. These are estimated first, for each half of
-    the rows by a clone of `estimator` fitted to the groups of the other half, and
-    calibrated. A row's own group counts a tenth beside them. With the groups alone,
-    trees would learn which of a few thousand training rows belong to which group, and
-    close the gap of these rows only. With more
-    than 10 groups or fewer than 100 rows it takes the groups themselves nevertheless.
-    With `control_features` probabilities are those of stratum and group together, where
-    there are at most 10 of these, so that the gap among positives is learnt from all
-    rows; with more, those of the groups, and rows count in their own stratum.
+    Trees learn the expected gradient of the loss given the features. The gradient of
+    the penalty has opposite signs in two groups; its expectation is the mean over
+    groups, weighted by their probabilities given the features. These probabilities are
+    estimated first, for each half of the rows by a clone of `estimator` fitted to the
+    groups of the other half, and calibrated. A row's own group counts a tenth beside
+    them. With the groups alone, trees would learn which of a few thousand training rows
+    belong to which group, and close the gap of these rows only. With more than 10
+    groups or fewer than 100 rows the groups themselves are used nevertheless. With
+    `control_features` the probabilities are those of stratum and group together, if
+    there are at most 10 such combinations, so that the gap among positives is learnt
+    from all rows. With more combinations, the probabilities are those of the groups,
+    and each row counts in its own stratum.
 
-    A fit takes as long as one of the plain classifier, two to the groups of half the
-    rows, one that is compared with (none with ``validation_fraction=None``), and the
-    gradients.
+    A fit costs one fit of the plain classifier, two fits to the groups of half the
+    rows, another plain fit for the comparison (none with ``validation_fraction=None``),
+    and the gradients.
 
     References
     ----------
@@ -282,15 +283,24 @@ class MCDPBoostingClassifier(
             plain classifier by half a standard error of the difference.
         """
         find_library(self.estimator)
-        loss = check_penalised_loss(self)
-        check_validation_fraction(self, automatic="auto")
+        loss = check_penalised_loss(self.strength, self.temperature, self.objective)
+        check_validation_fraction(self.validation_fraction, automatic="auto")
         X = as_table(X)
         validate_data(self, X, y, skip_check_array=True)
-        columns = X, y, sensitive_features, control_features, sample_weight
-        given = begin_fit(self, *columns)
-        self.classes_, self.groups_ = given.classes, given.rows.labels
-        self.strata_, self._dropped = given.strata, given.dropped
-        features, rows = given.X, given.rows
+        inputs = check_fit_inputs(
+            self,
+            X,
+            y,
+            sensitive_features=sensitive_features,
+            control_features=control_features,
+            sample_weight=sample_weight,
+            estimator=self.estimator,
+            stratum_selector=self.control_features,
+            warns_without_groups=self.strength != 0,
+        )
+        self.classes_, self.groups_ = inputs.classes, inputs.rows.labels
+        self.strata_, self._dropped = inputs.strata, inputs.dropped
+        features, rows = inputs.X, inputs.rows
         params = route_fit_params(self, sensitive_features, fit_params).estimator.fit
         check_boosting(self.estimator, params)
         features = to_table(features)
@@ -306,7 +316,7 @@ class MCDPBoostingClassifier(
         params = params_of_rows(params, train, len(rows))
         self.comparison_: Comparison | None = None
         train_on = take_rows(features, train), rows[train]
-        with tip_to_drop(self, X):
+        with tip_to_drop(self, X, self.estimator):
             if not penalised:
                 self.estimator_ = fit_plain(self.estimator, *train_on, params)
                 return self
@@ -369,7 +379,7 @@ class MCDPBoostingClassifier(
         sklearn.exceptions.NotFittedError
             If called before `fit`.
         """
-        X = begin_predict(self, X)
+        X = features_to_predict(self, X)
         return np.asarray(self.estimator_.predict_proba(to_table(X)), dtype=np.float64)
 
     @property
@@ -385,16 +395,16 @@ class MCDPBoostingClassifier(
         groups, strata = keep_comparable(
             rows.groups, rows.strata, rows.weights, warn=False
         )
-        fits = partial(
+        predict_codes = partial(
             group_probabilities, self.estimator, X, rows, params=params, rng=rng
         )
         n_cells = len(groups.labels) * (1 if strata is None else len(strata.labels))
         probabilities = None
         if len(rows) >= _MIN_ROWS and len(groups.labels) <= _MAX_GROUPS:
             if strata is None or n_cells > _MAX_GROUPS:
-                probabilities = fits(groups.codes)
+                probabilities = predict_codes(groups.codes)
             else:
-                probabilities = joint_probabilities(fits, groups, strata)
+                probabilities = joint_probabilities(predict_codes, groups, strata)
             probabilities = mix_own_group(probabilities, groups.codes)
         return MCDPObjective(
             groups,

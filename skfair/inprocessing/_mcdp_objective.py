@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
 from skfair._mitigation import keep_comparable
@@ -51,12 +51,13 @@ class MCDPObjective:
         the largest over pairs of groups.
     group_probabilities : array-like of shape (n_samples, n_groups), default=None
         Probability of each group given the features of a row, by a classifier that was
-        not fitted to this row, columns in the sorted order of the groups. Each row then
-        counts in all groups, with these probabilities. On a few thousand rows trees
-        otherwise learn which of their own training rows belong to which group, and the
-        gap closes on the training rows only. With `control_features` also of shape
-        (n_samples, n_strata, n_groups): each row then counts in all strata and groups,
-        with the joint probabilities, whose sum is less than 1 if a row may be in none.
+        not fitted to this row; columns follow the sorted order of the groups. Each row
+        then counts in all groups, weighted by these probabilities. Without them, trees
+        on a few thousand rows learn which training rows belong to which group, and
+        close the gap on the training rows only. With `control_features` the shape may
+        also be (n_samples, n_strata, n_groups): each row then counts in all strata and
+        groups, weighted by the joint probabilities, whose sum is less than 1 if a row
+        may be in none.
     control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
 or Groups, default=None
         Stratum of each training row. The gap is then the mean of the gaps within
@@ -69,14 +70,14 @@ or Groups, default=None
 
     Notes
     -----
-    With the penalty's gradient s in the log-odds of a row, the gradient is
-    :math:`p - y + s` and the Hessian :math:`p (1 - p) + |s|`. s is a running mean
-    over every second tree, so that signs that change from tree to tree cancel. The gap
-    ``"mcdp"`` is that of rescaled scores, whose quartiles are those of uniform scores:
-    smooth CDFs of scores that crowd near 0 would hide it.
+    Let s be the gradient of the penalty in the log-odds of a row. Then the gradient is
+    :math:`p - y + s` and the Hessian :math:`p (1 - p) + |s|`. For s a running mean over
+    every second tree is used, so that signs that change from tree to tree cancel. The
+    gap ``"mcdp"`` is measured on scores rescaled to the quartiles of uniform scores,
+    since smooth CDFs of scores that crowd near 0 would hide it.
 
-    A fit begins when all predictions are equal: the running mean is then forgotten, and
-    the penalty left out. Use one object for one set of rows.
+    Equal predictions for all rows mean that a fit begins: the running mean is then
+    reset, and the penalty left out. Use one object for one set of rows.
 
     References
     ----------
@@ -113,15 +114,15 @@ or Groups, default=None
         self.strength = strength
         self.temperature = temperature
         self.objective = objective
-        self._loss = check_penalised_loss(self)
+        self._loss = check_penalised_loss(strength, temperature, objective)
         groups = encode_groups(sensitive_features)
         strata = None
         if control_features is not None:
             strata = resolve_strata(control_features, n_samples=len(groups))
         groups, strata = keep_comparable(groups, strata)
-        self._codes = groups.codes
-        self._parts = _parts_of(groups, strata, group_probabilities)
-        self._mean_gradient, self._n_trees = np.zeros(len(self._codes)), 0
+        self._n_samples = len(groups)
+        self._copies = _copy_by_stratum(groups, strata, group_probabilities)
+        self._mean_gradient, self._n_trees = np.zeros(len(groups)), 0
 
     def __call__(
         self,
@@ -151,7 +152,7 @@ or Groups, default=None
             If the rows are not as many as the groups.
         """
         y, log_odds = np.asarray(y_true, float), np.asarray(y_pred, float)
-        n_samples = len(self._codes)
+        n_samples = self._n_samples
         for name, values in (("y_true", y), ("y_pred", log_odds)):
             if values.shape != (n_samples,):
                 raise ValueError(
@@ -210,48 +211,57 @@ or Groups, default=None
         self, loss: PenalisedLoss, log_odds: Floats, weights: Floats
     ) -> Floats:
         """Return the gradient of the penalty in the log-odds, for a weight of one."""
-        rows, shares, strata, probabilities = self._parts
-        part_weights = weights[rows] * shares
-        loss = loss.rescaled(log_odds[rows], part_weights, strata)
-        groups = self._codes if probabilities is None else probabilities
-        gap = loss.gap(log_odds[rows], groups, part_weights, strata)
-        slopes: Floats = loss.strength * part_weights.sum() * gap.gradient
-        if isinstance(rows, slice):
+        copies = self._copies
+        positions, strata = copies.positions, copies.strata
+        copy_weights = weights[positions] * copies.shares
+        loss = loss.rescaled(log_odds[positions], copy_weights, strata)
+        gap = loss.gap(log_odds[positions], copies.groups, copy_weights, strata)
+        slopes: Floats = loss.strength * copy_weights.sum() * gap.gradient
+        if isinstance(positions, slice):
             return slopes
-        expected = np.bincount(rows, shares * slopes, len(log_odds))
-        return np.asarray(expected * (weights.sum() / part_weights.sum()))
+        expected = np.bincount(positions, copies.shares * slopes, len(log_odds))
+        return np.asarray(expected * (weights.sum() / copy_weights.sum()))
 
 
-#: Rows, each of which may be in several strata with some share: positions (a slice if
-#: all rows are in one stratum each), shares, codes of strata, and probabilities of the
-#: groups of shape (n_groups, n_parts), None where each row belongs to its own group.
-_Parts: TypeAlias = tuple[Any, Floats | float, Any, Floats | None]
+class _Copies(NamedTuple):
+    """Rows, with a copy for each stratum that a row may be in.
+
+    `positions` are the rows that the copies come from; a slice if each row has one
+    copy. `strata` are the codes of the strata of the copies, and `shares` the
+    probabilities that the rows are in these strata. `groups` are codes, or
+    probabilities of the shape (n_groups, n_copies).
+    """
+
+    positions: Any
+    shares: Floats | float
+    strata: NDArray[np.integer] | None
+    groups: NDArray[Any]
 
 
-def _parts_of(
+def _copy_by_stratum(
     groups: Groups, strata: Groups | None, probabilities: ArrayLike | None
-) -> _Parts:
-    """Return all rows once, or once for each stratum they may be in."""
+) -> _Copies:
+    """Return all rows once, or once for each stratum that the row may be in."""
     n_samples, n_groups = len(groups), len(groups.labels)
     codes = None if strata is None else strata.codes
     if probabilities is None:
-        return slice(None), 1.0, codes, None
-    of_groups: Floats = np.asarray(probabilities, dtype=np.float64)
-    if strata is None or of_groups.ndim != 3:
-        checked = _check_probabilities(of_groups, (n_samples, n_groups))
-        return slice(None), 1.0, codes, checked.T.copy()
+        return _Copies(slice(None), 1.0, codes, groups.codes)
+    values: Floats = np.asarray(probabilities, dtype=np.float64)
+    if strata is None or values.ndim != 3:
+        checked = _check_probabilities(values, (n_samples, n_groups))
+        return _Copies(slice(None), 1.0, codes, checked.T.copy())
     n_strata = len(strata.labels)
-    joint = _check_probabilities(of_groups, (n_samples, n_strata, n_groups))
+    joint = _check_probabilities(values, (n_samples, n_strata, n_groups))
     shares = joint.sum(axis=2).T.ravel()
-    rows = np.tile(np.arange(n_samples), n_strata)
+    positions = np.tile(np.arange(n_samples), n_strata)
     within = quotients(joint.transpose(2, 1, 0).reshape(n_groups, -1), shares)
-    return rows, shares, np.repeat(np.arange(n_strata), n_samples), within
+    return _Copies(positions, shares, np.repeat(np.arange(n_strata), n_samples), within)
 
 
 def _check_probabilities(values: Floats, shape: tuple[int, ...]) -> Floats:
     """Return the probabilities of the groups, one for each row and group.
 
-    Those of strata and groups may sum to less than 1.
+    Joint probabilities of strata and groups may sum to less than 1.
     """
     if values.shape != shape:
         raise ValueError(

@@ -17,11 +17,11 @@ from skfair._comparison import Comparison, compare_classifiers, warn_of_comparis
 from skfair._mitigation import (
     MIN_ROWS,
     ROUTED,
-    Given,
+    FitInputs,
     MetaMitigator,
     as_table,
-    begin_fit,
-    begin_predict,
+    check_fit_inputs,
+    features_to_predict,
     fit_all,
     make_splits,
     most_groups,
@@ -52,7 +52,7 @@ _REMEDY = "Choose a smaller strength, or an estimator that follows fair scores"
 
 
 def _estimator_has(method: str) -> Any:
-    """Check for `available_if` whether the classifier inside has a method."""
+    """Check for `available_if` whether the wrapped classifier has a method."""
 
     def check(model: Any) -> bool:
         getattr(getattr(model, "estimator_", model.estimator), method)
@@ -62,7 +62,7 @@ def _estimator_has(method: str) -> Any:
 
 
 def _can_compare(rows: Rows) -> bool:
-    """Return whether rows have weights in both classes, and two groups to compare."""
+    """Return whether both classes, and two groups, have rows with weight."""
     rows = rows[rows.weights > 0]
     return len(np.unique(rows.y_true)) == 2 and most_groups(rows) >= 2
 
@@ -126,10 +126,10 @@ class MCDPReweighter(
         :class:`~sklearn.frozen.FrozenEstimator` its classes must be the groups. None is
         a clone of `estimator`.
     cv : int, cross-validation generator or iterable, default=5
-        How rows are held out. Of an int, a tenth of the rows is set aside for the
-        comparison, and the others make that many folds, stratified by class and group;
-        `group_estimator` gets no more than two. Otherwise the first test part is set
-        aside, and left out of the others.
+        How rows are held out. With an int, a tenth of the rows is set aside for the
+        comparison, and the other rows form that many folds, stratified by class and
+        group; `group_estimator` gets no more than two folds. Otherwise the first test
+        part is set aside, and its rows are left out of the other parts.
     n_jobs : int, default=None
         Number of folds fitted in parallel.
     verbose : int, default=0
@@ -152,11 +152,11 @@ class MCDPReweighter(
         ``cv_results_`` of a search, with the metrics ``average_precision`` and
         ``neg_mcdp``, as in `UnawarePostProcessor`. Empty if no groups are given.
     comparison_ : Comparison or None
-        Average precision and MCDP(0) (within strata, if there are any) of a classifier
-        that was fitted to the fair scores of the other rows, and of the plain
-        classifier of the same rows, on those set aside, with standard errors. None if
-        no groups are given, if there are fewer than 200 rows, and, with a warning, if
-        no rows can be set aside.
+        Average precision and MCDP(0) (within strata, if there are any), with standard
+        errors, on the rows set aside: of a classifier fitted to the fair scores of the
+        other rows, and of the plain classifier fitted to the same rows. None if no
+        groups are given, if there are fewer than 200 rows, and, with a warning, if no
+        rows can be set aside.
     groups_ : tuple of length n_groups
         Labels of the groups; empty if no groups are given.
     strata_ : tuple of length n_strata
@@ -183,25 +183,26 @@ class MCDPReweighter(
 
     Notes
     -----
-    The expected log-loss of rows that have both labels, with weights q and 1 - q, is
-    least at q. So the classifier approaches the fair scores as far as its class allows:
-    a logistic regression follows them only where they are nearly linear. Fair scores of
-    a row are made from predictions by classifiers that were not fitted to the row, so
-    that the classifier learns what holds for new rows.
+    A row that has both labels, with weights q and 1 - q, has the smallest expected
+    log-loss at the score q. So the classifier approaches the fair scores as far as its
+    class of models allows: a logistic regression follows them only where they are
+    nearly linear. The fair score of a row is computed from predictions by classifiers
+    that were not fitted to the row, so that the classifier learns what holds for new
+    rows.
 
     Without metadata routing, the last step of a pipeline gets the weights, as
-    ``clf__sample_weight``; so does that of a nested pipeline. With routing, call
-    ``set_fit_request(sample_weight=True)`` on the last step. All steps see every row
-    twice, which matters for parameters that count rows, such as `min_samples_leaf`.
+    ``clf__sample_weight``; so does the last step of a nested pipeline. With routing,
+    call ``set_fit_request(sample_weight=True)`` on the last step. All steps see every
+    row twice, which matters for parameters that count rows, such as `min_samples_leaf`.
 
     Costs: with ``cv=5`` five fits of `estimator` and two of `group_estimator`, the
-    plain fit and one for the comparison, and one for each strength. The last two see
-    every row twice.
+    plain fit, one fit for the comparison, and one for each strength. The fits for
+    comparison and strengths see every row twice.
 
-    The rows set aside give nothing to the classifiers of the others, their fair scores,
-    the map or the choice of a strength: a booster would read their labels back from
-    fair scores of similar rows. They are in the fit of `estimator_` alone, with fair
-    scores by that map.
+    The rows set aside do not influence the classifiers of the other rows, their fair
+    scores, the map or the strength: a booster would otherwise recover the labels of the
+    rows set aside from the fair scores of similar rows. Only `estimator_` is also
+    fitted to them, with fair scores by the same map.
 
     References
     ----------
@@ -330,29 +331,44 @@ class MCDPReweighter(
         weight_keyword(self.estimator)
         X = as_table(X)
         validate_data(self, X, y, skip_check_array=True)
-        columns = X, y, sensitive_features, control_features, sample_weight
-        given = begin_fit(self, *columns)
-        self.classes_, self.groups_ = given.classes, given.rows.labels
-        self.strata_, self._dropped = given.strata, given.dropped
-        self._all_rows = given.rows
-        routed = _route(self, sensitive_features, fit_params, given.rows.weight)
+        inputs = check_fit_inputs(
+            self,
+            X,
+            y,
+            sensitive_features=sensitive_features,
+            control_features=control_features,
+            sample_weight=sample_weight,
+            estimator=self.estimator,
+            stratum_selector=self.control_features,
+            warns_without_groups=self.strength != 0,
+        )
+        self.classes_, self.groups_ = inputs.classes, inputs.rows.labels
+        self.strata_, self._dropped = inputs.strata, inputs.dropped
+        self._all_rows = inputs.rows
+        routed = _route(self, sensitive_features, fit_params, inputs.rows.weight)
         params = routed.estimator.fit
-        if not given.rows.labels:
+        if not inputs.rows.labels:
             self.strength_, self.path_ = 0.0, dict[str, NDArray[Any]]()
-            fitted = fit_plain(self, given.X, params)
+            fitted = fit_plain(self, inputs.X, params)
         else:
             tasks = Tasks(self)
-            splits = split_with_rows_aside(self, given, routed)
-            both = splits.for_estimator, splits.for_groups
-            n_last_fits = 1 + splits.sets_aside
-            found = predict_held_out(self, given, routed, both, tasks, n_last_fits)
-            self._set_aside = (found.rows.fold == 0) & splits.sets_aside
-            self._held_out, self._q_held_out = found.rows, found.q
+            splits = split_with_rows_aside(self, inputs, routed)
+            predicted = predict_held_out(
+                self,
+                inputs,
+                routed,
+                splits=splits.for_estimator,
+                group_splits=splits.for_groups,
+                tasks=tasks,
+                n_last_fits=1 + splits.sets_aside,
+            )
+            self._set_aside = (predicted.rows.fold == 0) & splits.sets_aside
+            self._held_out, self._q_held_out = predicted.rows, predicted.q
             others = ~self._set_aside
             maps = StrengthMaps("average_precision")
-            self._maps = maps.fit(found.rows[others], found.q[others])
+            self._maps = maps.fit(predicted.rows[others], predicted.q[others])
             self.strength_, self.path_ = maps.choose(self.strength)
-            fitted = fit_to_fair_scores(self, given.X, params, tasks.done)
+            fitted = fit_to_fair_scores(self, inputs.X, params, tasks.done)
             tasks.end()
         self.estimator_, self.sample_weight_, self.comparison_ = fitted
         return self
@@ -397,7 +413,7 @@ class MCDPReweighter(
                 f"X has n_samples={count_rows(X)}, expected the "
                 f"{len(self._all_rows)} rows given to fit."
             )
-        X = begin_predict(self, X)
+        X = features_to_predict(self, X)
         params = _route(model, None, fit_params, self._all_rows.weight).estimator.fit
         model.strength_, model.path_ = self._maps.choose(strength)
         fitted = fit_to_fair_scores(model, X, params)
@@ -421,7 +437,7 @@ class MCDPReweighter(
         sklearn.exceptions.NotFittedError
             If called before `fit`.
         """
-        X = begin_predict(self, X)
+        X = features_to_predict(self, X)
         return np.asarray(self.estimator_.predict(X))
 
     @available_if(_estimator_has("predict_proba"))  # type: ignore[untyped-decorator]
@@ -443,7 +459,7 @@ class MCDPReweighter(
         sklearn.exceptions.NotFittedError
             If called before `fit`.
         """
-        X = begin_predict(self, X)
+        X = features_to_predict(self, X)
         return np.asarray(self.estimator_.predict_proba(X))
 
     @available_if(_estimator_has("decision_function"))  # type: ignore[untyped-decorator]
@@ -464,18 +480,20 @@ class MCDPReweighter(
         sklearn.exceptions.NotFittedError
             If called before `fit`.
         """
-        X = begin_predict(self, X)
+        X = features_to_predict(self, X)
         return np.asarray(self.estimator_.decision_function(X))
 
 
 def _route(
-    mitigator: Any,
+    mitigator: MCDPReweighter,
     sensitive_features: ArrayLike | None,
     fit_params: dict[str, Any],
     weights: NDArray[Any] | None,
 ) -> Bunch:
-    """Route the metadata given to `fit`; the classifier gets the weights."""
-    routed = route_fit_params(mitigator, sensitive_features, fit_params)
+    """Route the metadata passed to `fit`; the classifier also gets the weights."""
+    routed = route_fit_params(
+        mitigator, sensitive_features, fit_params, cv=mitigator.cv
+    )
     if weights is not None:
         keyword = weight_keyword(mitigator.estimator)
         routed.estimator.fit = {**routed.estimator.fit, keyword: weights}
@@ -483,7 +501,7 @@ def _route(
 
 
 class Fitted(NamedTuple):
-    """A classifier, the weights of both labels of all rows, and the comparison."""
+    """A fitted classifier, weights of each row for both labels, and the comparison."""
 
     estimator: Any
     sample_weight: Floats
@@ -504,9 +522,10 @@ def fit_to_fair_scores(
     params: dict[str, Any],
     done: Callable[[str], None] = lambda name: None,
 ) -> Fitted:
-    """Fit to fair scores of held-out rows, and compare on rows set aside.
+    """Fit to fair scores of held-out rows, and compare on the rows set aside.
 
-    Their fair scores come from the map of the others. `done` is called after each fit.
+    The fair scores of the rows set aside come from the map that was fitted to the other
+    rows. `done` is called after each fit.
     """
     rows, aside = mitigator._held_out, mitigator._set_aside
     tested, strength = rows[aside], mitigator.strength_
@@ -537,108 +556,126 @@ def fit_to_fair_scores(
 def _fit_twice(
     mitigator: MCDPReweighter,
     X: Any,
-    chosen: Integers,
+    positions: Integers,
     weights: Floats,
     params: dict[str, Any],
 ) -> Any:
-    """Fit a clone to some rows twice, with each label and its weights."""
-    twice = np.tile(chosen, 2)
+    """Fit one clone to all rows twice: with each label, by the weights of the label."""
+    twice = np.tile(positions, 2)
     params = params_of_rows(params, twice, len(weights))
-    params[weight_keyword(mitigator.estimator)] = weights[chosen].T.ravel()
-    y = np.repeat(mitigator.classes_, len(chosen))
+    params[weight_keyword(mitigator.estimator)] = weights[positions].T.ravel()
+    y = np.repeat(mitigator.classes_, len(positions))
     return clone(mitigator.estimator).fit(take_rows(X, twice), y, **params)
 
 
 class Splits(NamedTuple):
-    """Splits of both models. The first holds out the rows set aside, if there are."""
+    """Splits for the model of the class, and for the model of the group.
+
+    If rows are set aside, the first split holds them out.
+    """
 
     for_estimator: list[Split]
     for_groups: list[Split]
     sets_aside: bool
 
 
-def split_with_rows_aside(mitigator: Any, given: Given, routed: Bunch) -> Splits:
+def split_with_rows_aside(
+    mitigator: MCDPReweighter, inputs: FitInputs, routed: Bunch
+) -> Splits:
     """Set rows aside, and split the others into folds.
 
-    The first model is fitted to all others. It predicts the rows set aside, and is the
-    plain one that the result is compared with.
+    The model of the first split is fitted to all other rows and predicts the rows set
+    aside. The fitted reweighter is compared with this model.
     """
-    rows = given.rows
+    rows, target = inputs.rows, inputs.target
+    all_rows = np.arange(len(rows))
     if isinstance(mitigator.cv, Integral):
-        splits, group_splits, aside = _split_others(mitigator, rows, given.target)
+        aside = _draw_rows_aside(mitigator, rows)
+        others = np.setdiff1d(all_rows, aside)
+        y, codes = target[others], rows.groups.codes[others]
+        splits, group_splits = (
+            [
+                (others[train], others[test])
+                for train, test in make_splits(mitigator, None, y, codes, {}, most)
+            ]
+            for most in (None, _MOST_GROUP_FOLDS)
+        )
     else:
-        columns = given.X, given.target, rows.groups.codes, routed.splitter.split
-        splits, aside = _split_by_cv(mitigator, rows, make_splits(mitigator, *columns))
+        splits = make_splits(
+            mitigator,
+            inputs.X,
+            target,
+            cells=rows.groups.codes,
+            for_split=routed.splitter.split,
+        )
+        # A splitter may return masks.
+        splits = [(all_rows[train], all_rows[test]) for train, test in splits]
+        aside = _first_test_part(mitigator, rows, splits)
+        if len(aside):
+            splits = [_without(split, aside) for split in splits[1:]]
         group_splits = splits
     if not len(aside):
         return Splits(splits, group_splits, False)
-    others = np.setdiff1d(np.arange(len(rows)), aside)
+    others = np.setdiff1d(all_rows, aside)
     (train, test), *rest = group_splits
     group_splits = [(train, np.append(test, aside)), *rest]
     return Splits([(others, aside), *splits], group_splits, True)
 
 
-def _split_others(
-    mitigator: Any, rows: Rows, target: NDArray[Any]
-) -> tuple[list[Split], list[Split], Integers]:
-    """Draw rows to set aside, and make folds of the others for both models."""
-    seed = 0 if mitigator.random_state is None else mitigator.random_state
-    others, aside = np.arange(len(rows)), np.arange(0)
-    if np.count_nonzero(rows.weights) >= MIN_ROWS:
-        try:
-            drawn = hold_out(rows, _SHARE_SET_ASIDE, check_random_state(seed))[1]
-        except ValueError:  # a class has a single row, of which folds will say more
-            drawn = aside
-        others = np.setdiff1d(others, drawn)
-        if not _can_compare(rows[drawn]) or (
-            np.bincount(rows.y_true[others], minlength=2).min() < mitigator.cv
-        ):
-            others, drawn = np.arange(len(rows)), aside
-            _warn_of_no_comparison(
-                mitigator,
-                "a tenth of the rows would have a single class or group, or leave "
-                "too few of a class",
-            )
-        aside = drawn
-    y, codes = target[others], rows.groups.codes[others]
-    both = []
-    for most_folds in (None, _MOST_GROUP_FOLDS):
-        splits = make_splits(mitigator, None, y, codes, {}, most_folds)
-        both.append([(others[train], others[test]) for train, test in splits])
-    return both[0], both[1], aside
-
-
-def _split_by_cv(
-    mitigator: Any, rows: Rows, splits: list[Split]
-) -> tuple[list[Split], Integers]:
-    """Set the first test part of `cv` aside, and leave it out of the others."""
-    everyone = np.arange(len(rows))  # parts may be masks
-    splits = [(everyone[train], everyone[test]) for train, test in splits]
-    aside = splits[0][1]
-    others = [
-        (np.setdiff1d(train, aside), np.setdiff1d(test, aside))
-        for train, test in splits[1:]
-    ]
+def _draw_rows_aside(mitigator: MCDPReweighter, rows: Rows) -> Integers:
+    """Draw rows to set aside; none if rows are few, or cannot be compared."""
+    nothing = np.arange(0)
     if np.count_nonzero(rows.weights) < MIN_ROWS:
-        return splits, aside[:0]
-    y, codes = rows.y_true, rows.groups.codes
+        return nothing
+    seed = 0 if mitigator.random_state is None else mitigator.random_state
+    try:
+        aside = hold_out(rows, _SHARE_SET_ASIDE, check_random_state(seed))[1]
+    except ValueError:  # a class has a single row, of which folds will say more
+        aside = nothing
+    others = np.setdiff1d(np.arange(len(rows)), aside)
+    smallest_class = np.bincount(rows.y_true[others], minlength=2).min()
+    if _can_compare(rows[aside]) and smallest_class >= mitigator.cv:
+        return aside
+    _warn_of_no_comparison(
+        mitigator,
+        "a tenth of the rows would have a single class or group, or leave too few of a "
+        "class",
+    )
+    return nothing
+
+
+def _first_test_part(
+    mitigator: MCDPReweighter, rows: Rows, splits: list[Split]
+) -> Integers:
+    """Return the first test part of `cv`; no rows if they are too few to compare."""
+    aside = splits[0][1]
+    nothing = aside[:0]
+    if np.count_nonzero(rows.weights) < MIN_ROWS:
+        return nothing
+    others = [_without(split, aside) for split in splits[1:]]
     several = [
         len(np.unique(values[train])) > 1
         for train, _ in others
-        for values in (y, codes)
+        for values in (rows.y_true, rows.groups.codes)
     ]
     if others and all(several) and _can_compare(rows[aside]):
-        return others, aside
+        return aside
     _warn_of_no_comparison(
         mitigator,
-        "the first test part of cv, or training parts without it, have a single "
-        "class or group",
+        "the first test part of cv, or training parts without it, have a single class "
+        "or group",
     )
-    return splits, aside[:0]
+    return nothing
 
 
-def _warn_of_no_comparison(mitigator: Any, reason: str) -> None:
-    """Tell the user that nothing is compared, and why."""
+def _without(split: Split, positions: Integers) -> Split:
+    """Leave some rows out of both parts of a split."""
+    train, test = split
+    return np.setdiff1d(train, positions), np.setdiff1d(test, positions)
+
+
+def _warn_of_no_comparison(mitigator: MCDPReweighter, reason: str) -> None:
+    """Warn that no comparison is made, and say why."""
     warn_user(
         f"{type(mitigator).__name__} sets no rows aside, and comparison_ is None: "
         f"{reason}."

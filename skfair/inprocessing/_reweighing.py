@@ -37,9 +37,9 @@ or Groups
         group in a `Groups` keep their weight.
     control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
 default=None
-        Stratum of each row: label and group become independent within each stratum,
-        whose label may be more frequent than that of others. Rows without a stratum in
-        a `Groups` keep their weight.
+        Stratum of each row: label and group become independent within each stratum. The
+        label may still be more frequent in one stratum than in another. Rows without a
+        stratum in a `Groups` keep their weight.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative weights of the rows, with which shares are counted, and which the
         result is multiplied with.
@@ -88,8 +88,9 @@ default=None
     >>> reweighing_weights(y, sensitive_features=sex)
     array([1.5 , 0.75, 0.75, 0.75, 0.75, 1.5 ])
     """
-    columns = sensitive_features, control_features, sample_weight
-    rows = read_arrays(None, y, *columns, name="y")
+    rows = read_arrays(
+        None, y, sensitive_features, control_features, sample_weight, name="y"
+    )
     check_shape(rows.y_pred, "y")
     refuse_scores(rows.y_pred, "y")
     check_no_missing(rows.y_pred, "y")

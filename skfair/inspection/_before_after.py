@@ -13,7 +13,7 @@ from skfair._pictures._display import Display
 from skfair._utils._response import check_fitted
 from skfair._utils._text import number
 from skfair._utils._validation import AnyScale, as_array
-from skfair.inspection._display import method_of_scores, responses_of
+from skfair.inspection._display import predict_responses, score_method
 from skfair.inspection._mcdp import CDFGapDisplay, find_cdfs
 
 if TYPE_CHECKING:
@@ -205,11 +205,11 @@ class BeforeAfterDisplay(Display):
         scores = []
         for estimator in (before, after):
             check_fitted(estimator)
-            method = method_of_scores(estimator, scale)
-            own, groups, _ = responses_of(
+            method = score_method(estimator, scale)
+            responses, groups, _ = predict_responses(
                 [(estimator, None)], X, sensitive_features, method
             )
-            scores.append(own)
+            scores.append(responses)
         return cls.from_predictions(
             y, *scores, sensitive_features=groups, scale=scale, **options
         )

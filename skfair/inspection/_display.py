@@ -70,8 +70,8 @@ class PredictionsDisplay(Display):
         estimator : estimator instance
             Fitted classifier or regressor. Scores are its `predict_proba` for the
             positive class, by default the second of two; with ``scale="rank"`` or
-            ``scale="real"`` also its `decision_function`, or its `predict` if it is no
-            classifier. Groups and strata that are given beside X are passed to its
+            ``scale="real"`` also its `decision_function`, or its `predict` if it is not
+            a classifier. Groups and strata that are given beside X are passed to its
             methods if these take them.
         X : array-like of shape (n_samples, n_features)
             Input values.
@@ -211,27 +211,27 @@ class PredictionsDisplay(Display):
         name: str | None,
         options: dict[str, Any],
     ) -> Self:
-        """Draw the responses of models, each to its rows of X; None are all rows."""
+        """Draw the responses of each model to its rows of X; None means all rows."""
         warn_if_reordered(X=X, y=y)
         estimator = models[0][0]
         classes: Any = getattr(estimator, "classes_", ())
         if cls._compares_labels and len(classes) == 2:
             options = {"pos_label": classes[1]} | options
-        responses, groups, strata = responses_of(
+        responses, groups, strata = predict_responses(
             models,
             X,
             sensitive_features,
-            method_of_scores(estimator, cls._scale(options)),
+            score_method(estimator, cls._scale(options)),
             options.get("pos_label"),
             control_features,
         )
         rows = models[0][1]
         if rows is not None:
             rows = np.concatenate([held_out for _, held_out in models])
-        of_rows = {"control_features": strata, "sample_weight": sample_weight}
+        row_arguments = {"control_features": strata, "sample_weight": sample_weight}
         options |= {
             argument: _select_rows(values, rows)
-            for argument, values in of_rows.items()
+            for argument, values in row_arguments.items()
             if values is not None
         }
         drawn: Self = cls.from_predictions(
@@ -251,7 +251,7 @@ class PredictionsDisplay(Display):
 
 
 def model_name(estimator: Any) -> str:
-    """Return the class name of an estimator; that of the last step of a pipeline."""
+    """Return the class name of an estimator, or of the last step of a pipeline."""
     while isinstance(estimator, Pipeline):
         estimator = estimator[-1]
     return type(estimator).__name__
@@ -282,11 +282,11 @@ def _fold_models(cv_results: Any, n_samples: int) -> list[tuple[Any, Integers]]:
 
 
 def _select_rows(values: Any, rows: Integers | None) -> Any:
-    """Return some rows of labels, groups or weights; None are all rows."""
+    """Return some rows of labels, groups or weights; None means all rows."""
     return values if rows is None else _safe_indexing(values, rows)
 
 
-def responses_of(
+def predict_responses(
     models: Sequence[tuple[Any, Integers | None]],
     X: Any,
     sensitive_features: ArrayLike | None,
@@ -294,15 +294,18 @@ def responses_of(
     pos_label: Hashable = None,
     control_features: ArrayLike | None = None,
 ) -> tuple[NDArray[Any], Groups, Groups | None]:
-    """Return responses of models to rows of X, with groups and strata.
+    """Return the responses of each model to its rows of X, and groups and strata.
 
-    Groups and strata that are given beside X are passed to the method if it takes them.
+    Groups and strata that are not columns of X are passed to the method if it takes
+    them.
     """
     labels, selector, groups = labels_and_groups(resolve_groups, sensitive_features, X)
     beside, strata, parts = {"sensitive_features": labels}, None, []
     if control_features is not None:
-        own, _, strata = labels_and_groups(resolve_strata, control_features, X)
-        beside["control_features"] = own
+        stratum_labels, _, strata = labels_and_groups(
+            resolve_strata, control_features, X
+        )
+        beside["control_features"] = stratum_labels
     beside = {name: values for name, values in beside.items() if values is not None}
     for estimator, rows in models:
         with tip_for_unknown_columns(estimator, X, selector):
@@ -312,7 +315,7 @@ def responses_of(
     return np.concatenate(parts), groups, strata
 
 
-def method_of_scores(estimator: Any, scale: AnyScale) -> str:
+def score_method(estimator: Any, scale: AnyScale) -> str:
     """Return the method that gives one score for each row, or raise ValueError."""
     name = type(estimator).__name__
     ranked = scale in ("rank", "real")
@@ -332,15 +335,15 @@ def method_of_scores(estimator: Any, scale: AnyScale) -> str:
 RowsToDraw: TypeAlias = tuple[Any, Any, Any, Any]
 
 
-def stratum_of_largest(
+def select_stratum(
     metric: Any,
     rows: RowsToDraw,
     control_features: ArrayLike | None,
     name: str | None,
 ) -> tuple[RowsToDraw, str | None]:
-    """Return the rows and the name of the stratum with the largest value.
+    """Select the stratum with the largest value; return its rows and its name.
 
-    Without strata both are returned as they are. ValueError is raised if the groups
+    Without strata, return `rows` and `name` unchanged. Raise ValueError if the groups
     can be compared in no stratum.
     """
     if control_features is None:
@@ -348,14 +351,15 @@ def stratum_of_largest(
     y_true, y_score, groups, weights = rows
     metric = as_metric(metric)
     table = metric.read(y_true, y_score, groups, control_features, weights)
-    parts, (strata, reason) = metric.parts(table), metric.split(table)
-    estimates = [metric.estimate_stratum(parts, stratum) for stratum in strata]
+    parts = metric.split(table)
+    strata = parts.strata or []
+    estimates = parts.evaluate_strata(metric.estimate_part, metric.join_estimates)
     compared = [i for i, estimate in enumerate(estimates) if estimate.defined]
-    if reason is not None or not compared:
+    if parts.reason or not compared:
         pairs = zip(strata, estimates, strict=True)
-        why = reason or listed([f"{s.label!r} ({e.reason})" for s, e in pairs])
+        why = parts.reason or listed([f"{s.label!r} ({e.reason})" for s, e in pairs])
         raise ValueError(f"control_features leave nothing to compare: {why}.")
-    metric.warn_of(metric.join_strata(strata, estimates))
+    parts.join(estimates, metric.join_estimates).warn()
     largest = strata[max(compared, key=lambda i: estimates[i].value)]
     assert table.strata is not None
     text = f"{CROSS.join(table.strata.names) or 'stratum'} {label_text(largest.label)}"
@@ -364,7 +368,7 @@ def stratum_of_largest(
     return columns, text if name is None else f"{name}, {text}"
 
 
-def scores_to_draw(
+def prepare_scores(
     metric: Any,
     rows: RowsToDraw,
     control_features: ArrayLike | None,
@@ -372,9 +376,9 @@ def scores_to_draw(
     name: str | None,
     scales: Any = Scale,
 ) -> tuple[Distributions, dict[str, Any]]:
-    """Return the statistic of `stratum_of_largest`, and the fields that tell of it."""
-    rows, name = stratum_of_largest(metric, rows, control_features, name)
-    statistic = comparable_scores(*rows, scale, scales)
+    """Return the statistic of the stratum to draw, and fields of its display."""
+    rows, name = select_stratum(metric, rows, control_features, name)
+    statistic = tabulate_scores(*rows, scale, scales)
     fields = {
         "labels": statistic.labels,
         "counts": statistic.counts,
@@ -386,7 +390,7 @@ def scores_to_draw(
     return statistic, fields
 
 
-def comparable_scores(
+def tabulate_scores(
     y_true: ArrayLike | None,
     y_score: ArrayLike | CountTable,
     sensitive_features: ArrayLike | None,
@@ -394,25 +398,25 @@ def comparable_scores(
     scale: AnyScale = "probability",
     scales: Any = Scale,
 ) -> Distributions:
-    """Return the statistic of scores; raise ValueError if its metrics would be nan."""
+    """Return the groups' distributions; raise ValueError if they cannot be compared."""
     check_choice("scale", scale, get_args(scales))
     metric = ABCC(scale=scale)
     rows = y_true, y_score, sensitive_features, sample_weight
-    statistic = metric.tabulate(*rows)
+    statistic = metric.read_statistic(*rows)
     reason = why_undefined(statistic.labels, statistic.counts, statistic.min_group_size)
     if reason is not None:
         raise ValueError(f"sensitive_features leave nothing to compare: {reason}.")
-    scaled: Distributions = metric.scaled(statistic)
+    scaled: Distributions = metric.rescale(statistic)
     return scaled
 
 
-def permuted_values(
+def permute_metric(
     metric: Any,
     rows: RowsToDraw,
     n_permutations: Any,
     random_state: int | np.random.RandomState | None,
 ) -> Floats | None:
-    """Return values of a metric of scores under random permutations."""
+    """Return values of a metric of scores under random permutations of groups."""
     _, y_score, groups, weights = rows
     n_permutations = check_integer("n_permutations", n_permutations, 0)
     if not n_permutations:

@@ -171,9 +171,9 @@ def explained_gap(
         A function of `skfair.metrics`: the largest difference of two groups over all
         thresholds, or the difference of means.
     population : "overlap" or label of a group, default="overlap"
-        On whom groups are compared: on people of whose columns all groups have some
-        (overlap weights), or on people of one group, whose columns the other groups
-        are given by weights; rows without overlap then do not count.
+        Population on which groups are compared: people whose columns occur in all
+        groups (overlap weights), or the people of one group, to whose columns the other
+        groups are weighted; rows without overlap then do not count.
     estimator : classifier, default=None
         Predicts the group from the columns, which it is given as a pandas DataFrame
         where what is not a number is categorical. None counts the groups in cells of
@@ -197,13 +197,13 @@ def explained_gap(
         Its `table` has a row for each set of columns: ``remaining`` and ``explained``,
         which add up to `value`; ``no_overlap``, the share of rows whose columns are
         more than 20 times rarer in some group than among everyone; and
-        ``effective_size``, that of the group with the least. Numbers are nan where
-        groups cannot be compared.
+        ``effective_size``, the smallest effective size of a group. Numbers are nan
+        where groups cannot be compared.
 
     Raises
     ------
     ValueError
-        If `population` is no group, on columns of another length, scores outside
+        If `population` is not a group, on columns of another length, scores outside
         [0, 1], missing groups, or parameters out of range.
 
     Warns
@@ -228,21 +228,22 @@ def explained_gap(
     is :math:`1 / \\sum_k 1 / p_k` for overlap, which is :math:`p (1 - p)` of two
     groups, and :math:`p_r` for the group :math:`r`.
 
-    In cells the signed difference of rates with overlap weights is the weighted mean
-    of the differences within cells. Differences of opposite sign cancel there, which
-    they do not in metrics with ``control_features``, whose values are at least 0.
+    In cells, the signed difference of rates with overlap weights is the weighted mean
+    of the differences within cells, in which differences of opposite sign cancel. In
+    metrics with ``control_features`` they do not cancel, since values within strata are
+    at least 0.
 
-    What several sets explain together is not the sum of what they explain alone, and
-    what a set adds depends on those before it: compare it with the set alone.
+    Several sets together do not explain the sum of what each explains alone, and what a
+    set adds depends on the sets before it: compare it with the set alone.
 
     Intervals draw the noise of all gaps from the covariance of the rows' influence on
-    them. It counts that probabilities are estimated, by the linear regression of scores
-    on the columns [1]_ [3]_. Where several thresholds may have the largest gap, noise
-    makes the value too large, and the interval reaches from the largest noise of all of
-    them below it to that of one above. Where nothing may remain, all of the gap may be
-    explained, and the interval of ``explained`` contains that of the gap. A classifier
-    that misses how groups differ leaves a part of the gap unexplained, and no interval
-    shows this.
+    the gaps. They include the estimation of the probabilities, by the linear regression
+    of scores on the columns [1]_ [3]_. Where several thresholds may have the largest
+    gap, noise makes the value too large: the interval then extends below the value by
+    the largest noise of all these thresholds, and above it by the noise of one. Where
+    nothing may remain, all of the gap may be explained, and the interval of
+    ``explained`` contains the interval of the gap. A classifier that misses how groups
+    differ leaves a part of the gap unexplained, and no interval shows this.
 
     References
     ----------
@@ -280,7 +281,9 @@ def explained_gap(
         sample_weight=sample_weight,
     )
     cv = check_integer("cv", cv, 2)
-    level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
+    confidence_level = check_real(
+        "confidence_level", confidence_level, 0, 1, closed="neither"
+    )
     check_choice("metric", metric, _METRICS)
     rows = read_arrays(
         None,
@@ -288,12 +291,12 @@ def explained_gap(
         sensitive_features,
         sample_weight=sample_weight,
     )
-    sets = _sets_of_columns(explained_by, len(rows))
+    sets = _name_column_sets(explained_by, len(rows))
     compared = METRICS[metric]()
-    value, lower, upper = compared.warn_of(compared.estimate(rows)), math.nan, math.nan
+    value, lower, upper = compared.evaluate(rows), math.nan, math.nan
     counting = rows.counted_positions()
     rows, labels = rows[counting], rows.labels
-    target = _position_of(population, labels)
+    target = _target_position(population, labels)
     index = pd.Index(sets, name="explained_by")
     table = pd.DataFrame(math.nan, index, list(_COLUMNS))
     sizes = pd.DataFrame(math.nan, index, group_index(labels, rows.groups.names))
@@ -306,10 +309,10 @@ def explained_gap(
         base = np.ones(len(codes)) if weights is None else weights.astype(np.float64)
         before = Standardised(codes, base, base)
         noise_of = partial(draw_noise, metric=metric, scores=rows.y_pred, rng=generator)
-        lower, upper = interval_of_gap(value, noise_of([before])[0], level)
+        lower, upper = gap_interval(value, noise_of([before])[0], confidence_level)
         for i, columns in enumerate(sets.values()):
             part = columns.iloc[counting].reset_index(drop=True)
-            predicted = given_columns(
+            predicted = estimate_probabilities(
                 part, before, estimator, fit_params, cv=cv, rng=rng, n_jobs=n_jobs
             )
             alike = standardise(before, *predicted, target)
@@ -317,24 +320,24 @@ def explained_gap(
             numbers = [math.nan] * 6
             if alike.effective_sizes.all():
                 weighted = replace(rows, weight=alike.weights)
-                remaining = compared.warn_of(compared.estimate(weighted))
+                remaining = compared.evaluate(weighted)
                 noise = noise_of([before, alike])
                 numbers = [
                     remaining,
-                    *interval_of_gap(remaining, noise[1], level),
+                    *gap_interval(remaining, noise[1], confidence_level),
                     value - remaining,
-                    *interval_of_difference((value, remaining), noise, level),
+                    *difference_interval((value, remaining), noise, confidence_level),
                 ]
             without = 1 - np.average(alike.overlap, weights=before.weights)
             table.iloc[i] = [*numbers, without, alike.effective_sizes.min()]
     _warn_of_overlap(table)
     return ExplainedGapResult(
-        value, lower, upper, table, sizes, population, metric, level
+        value, lower, upper, table, sizes, population, metric, confidence_level
     )
 
 
-def _position_of(population: Any, labels: tuple[Hashable, ...]) -> int | None:
-    """Return position of the group whose columns others are given, None for overlap."""
+def _target_position(population: Any, labels: tuple[Hashable, ...]) -> int | None:
+    """Return the position of the target group, None for the overlap population."""
     if isinstance(population, str) and population == "overlap":
         return None
     population = python_label(population)
@@ -346,29 +349,29 @@ def _position_of(population: Any, labels: tuple[Hashable, ...]) -> int | None:
     return labels.index(population)
 
 
-def _sets_of_columns(explained_by: Any, n_samples: int) -> dict[str, pd.DataFrame]:
-    """Return sets of columns by name: each alone, then joined in order."""
+def _name_column_sets(explained_by: Any, n_samples: int) -> dict[str, pd.DataFrame]:
+    """Return sets of columns by name: each set alone, and unions in the given order."""
     if not isinstance(explained_by, Mapping):
-        table = _as_table(explained_by, "", n_samples)
+        table = _read_columns(explained_by, "", n_samples)
         named = any(str(name) for name in table.columns)
         return {listed(list(table.columns)) if named else "explained_by": table}
     if not explained_by:
         raise ValueError("explained_by is an empty dictionary, expected columns.")
     alone = {
-        str(name): _as_table(columns, str(name), n_samples)
+        str(name): _read_columns(columns, str(name), n_samples)
         for name, columns in explained_by.items()
     }
     sets, names, tables = dict(alone), list(alone), list(alone.values())
     for end in range(2, len(names) + 1):
         together = pd.concat(tables[:end], axis=1)
         sets[" + ".join(names[:end])] = together.set_axis(
-            _numbered(list(together.columns)), axis=1
+            _number_duplicates(list(together.columns)), axis=1
         )
     return sets
 
 
-def _as_table(data: Any, name: str, n_samples: int) -> pd.DataFrame:
-    """Return the columns of any container as numbers and categories of pandas."""
+def _read_columns(data: Any, name: str, n_samples: int) -> pd.DataFrame:
+    """Return columns of any container as a dataframe of numbers and categories."""
     names, columns = columns_of(data, "explained_by")
     if not columns or len(columns[0]) != n_samples:
         got = f"{len(columns[0])} rows" if columns else "no columns"
@@ -379,14 +382,14 @@ def _as_table(data: Any, name: str, n_samples: int) -> pd.DataFrame:
     shown = [name if label is None else label for label in names]
     return pd.DataFrame(
         {
-            label: _numbers_or_categories(column, label)
-            for label, column in zip(_numbered(shown), columns, strict=True)
+            label: _convert_column(column, label)
+            for label, column in zip(_number_duplicates(shown), columns, strict=True)
         }
     )
 
 
-def _numbered(names: list[str]) -> list[str]:
-    """Return names with a number where they occur several times."""
+def _number_duplicates(names: list[str]) -> list[str]:
+    """Append a number to names that occur several times."""
     numbers = [names[:i].count(name) + 1 for i, name in enumerate(names)]
     return [
         f"{name} ({number})".strip() if names.count(name) > 1 else name
@@ -394,7 +397,7 @@ def _numbered(names: list[str]) -> list[str]:
     ]
 
 
-def _numbers_or_categories(column: Any, name: str) -> Any:
+def _convert_column(column: Any, name: str) -> Any:
     """Return a column as floats if it holds numbers only, else as categories."""
     values = pd.Series(np.asarray(column)).infer_objects()
     if values.dtype.kind in "biuf" and not isinstance(
@@ -407,7 +410,7 @@ def _numbers_or_categories(column: Any, name: str) -> Any:
 
 
 def _warn_of_overlap(table: pd.DataFrame) -> None:
-    """Warn of sets of columns with hardly any overlap of the groups."""
+    """Warn of sets of columns on which the groups hardly overlap."""
     few = table[
         (table["no_overlap"] > _MOST_WITHOUT) | (table["effective_size"] < _LEAST_SIZE)
     ]
@@ -424,7 +427,7 @@ def _warn_of_overlap(table: pd.DataFrame) -> None:
 
 
 class Standardised(NamedTuple):
-    """Rows whose groups are compared, with weights that may make them alike.
+    """Rows whose groups are compared, with weights that may standardise the groups.
 
     `influence` is what a row adds to the weight of its columns in the population on
     which groups are compared.
@@ -445,7 +448,7 @@ class Standardised(NamedTuple):
         return quotients(sums**2, squares)
 
 
-def given_columns(
+def estimate_probabilities(
     columns: pd.DataFrame,
     rows: Standardised,
     estimator: Any,
@@ -458,7 +461,8 @@ def given_columns(
     """Estimate the probability of each group given the columns.
 
     Groups are counted in cells of equal rows if there is no estimator and the cells are
-    few; otherwise they are predicted by cross-fitted classifiers.
+    few; otherwise cross-fitted classifiers predict the groups. Return also a regression
+    of outcomes on the columns.
     """
     codes, n_groups = rows.codes, int(rows.codes.max()) + 1
     if estimator is None:
@@ -468,8 +472,8 @@ def given_columns(
             cells = pd.factorize(cells * len(distinct) + values)[0]
         if len(cells) >= _ROWS_PER_CELL * (cells.max() + 1):
             members = (codes[:, None] == np.arange(n_groups)).astype(np.float64)
-            shares = _mean_in_cells(cells, members, rows.weights)(slice(None))
-            return shares, partial(_mean_in_cells, cells)
+            shares = _cell_means(cells, members, rows.weights)(slice(None))
+            return shares, partial(_cell_means, cells)
         from sklearn.ensemble import HistGradientBoostingClassifier
 
         estimator = HistGradientBoostingClassifier(
@@ -498,14 +502,14 @@ def given_columns(
 def _predict(
     fitted: Any, X: Any, test: Integers
 ) -> tuple[Integers, NDArray[Any], Floats]:
-    """Predict the groups of the rows that were left out of a fit."""
+    """Predict the group probabilities of the rows that were left out of a fit."""
     return test, fitted.classes_, fitted.predict_proba(X)
 
 
-def _mean_in_cells(
+def _cell_means(
     cells: Integers, outcomes: Floats, weights: NDArray[Any]
 ) -> Callable[[slice], Floats]:
-    """Return the weighted mean outcome in each cell, 0 without weight."""
+    """Regress outcomes by their weighted mean in each cell, 0 without weight."""
     shape = int(cells.max()) + 1, len(cells)
     sums = csr_array((weights, (cells, np.arange(len(cells)))), shape) @ outcomes
     totals = np.bincount(cells, weights)[:, None]
@@ -516,7 +520,7 @@ def _mean_in_cells(
 def _least_squares(
     design: Floats, outcomes: Floats, weights: NDArray[Any]
 ) -> Callable[[slice], Floats]:
-    """Return the linear predictions of outcomes in [0, 1] by weighted least squares."""
+    """Regress outcomes in [0, 1] by weighted least squares."""
     weighted = design * weights[:, None]
     normal = weighted.T @ design
     normal[np.diag_indices_from(normal)] += _RIDGE * normal.max()
@@ -525,7 +529,7 @@ def _least_squares(
 
 
 def _design(columns: pd.DataFrame) -> Floats:
-    """Return numbers, their squares and which are missing; indicators of categories."""
+    """Return a design of numbers, squares, and indicators of missing and categories."""
     parts = [np.ones((len(columns), 1))]
     for name in columns:
         column = columns[name]
@@ -549,21 +553,21 @@ def standardise(
 ) -> Standardised:
     """Weight rows so that all groups have the columns of one group or overlap.
 
-    The first arguments after the rows are what `given_columns` returns. With `p` the
-    probability of its group a row has the weight ``h / p``. Its influence
-    is h and the derivative of h in the probabilities times their error, which add up to
-    ``(h / p) ** 2`` for overlap, and to 1 in the group that is the target.
+    The probabilities and the regression come from `estimate_probabilities`. A row whose
+    group has the probability `p` has the weight ``h / p``. Its influence is h plus the
+    derivative of h in the probabilities times their error. The sum is ``(h / p) ** 2``
+    for overlap; for a target group it is 1 in this group.
     """
     codes, sample_weight = rows.codes, rows.weights
     shares = np.bincount(codes, sample_weight) / sample_weight.sum()
     overlap = (probabilities >= _OVERLAP * shares).all(axis=1)
-    own = np.take_along_axis(probabilities, codes[:, None], axis=1)[:, 0]
+    group_probability = np.take_along_axis(probabilities, codes[:, None], axis=1)[:, 0]
     if target is None:
         with np.errstate(divide="ignore"):
-            relative = 1 / (1 / probabilities).sum(axis=1) / own
+            relative = 1 / (1 / probabilities).sum(axis=1) / group_probability
         influence = relative**2
     else:
-        relative = np.where(overlap, probabilities[:, target], 0) / own
+        relative = np.where(overlap, probabilities[:, target], 0) / group_probability
         influence = overlap * (codes == target)
     return Standardised(
         codes,
@@ -575,22 +579,22 @@ def standardise(
     )
 
 
-def thresholds_of(scores: Floats, n_groups: int) -> tuple[Floats, bool]:
-    """Return the thresholds of CDFs, and whether there are scores between them."""
+def cdf_thresholds(scores: Floats, n_groups: int) -> tuple[Floats, bool]:
+    """Return the thresholds of CDFs, and whether scores lie between thresholds."""
     n_thresholds = max(_LEAST_THRESHOLDS, _N_THRESHOLDS // n_groups)
     thresholds = np.unique(scores)
     if len(thresholds) <= n_thresholds:
         return thresholds, False
-    levels = (np.arange(n_thresholds) + 0.5) / n_thresholds
-    return np.unique(np.quantile(scores, levels, method="inverted_cdf")), True
+    probabilities = (np.arange(n_thresholds) + 0.5) / n_thresholds
+    return np.unique(np.quantile(scores, probabilities, method="inverted_cdf")), True
 
 
 class Noise(NamedTuple):
     """Draws of bounds for the error of an estimated gap.
 
     The error is at most `above`, of shape (n_draws,), and at least one of the columns
-    of `below`, of shape (n_draws, n_columns); which one is unknown. `again` is the
-    error if the gaps were truly those estimated, of shape (n_draws,).
+    of `below`, of shape (n_draws, n_columns); it is unknown which column. `again`, of
+    shape (n_draws,), is the error if the true gaps equal the estimates.
     """
 
     above: Floats
@@ -606,17 +610,17 @@ def draw_noise(
 ) -> list[Noise]:
     """Draw errors of gaps jointly, from the covariance of the influence of rows.
 
-    An estimate that is the largest of several gaps exceeds the true one by no more than
-    the largest error of those gaps that may be the largest, and by no less than the
-    error of the gap that truly is.
+    The largest of several estimated gaps exceeds the largest true gap by at most the
+    largest error of all gaps that may be the largest, and by at least the error of the
+    gap that is truly the largest.
     """
     n_samples, n_groups = len(several[0].codes), int(several[0].codes.max()) + 1
-    thresholds, between = thresholds_of(scores, n_groups)
-    of_means = metric == "demographic_parity_difference"
+    thresholds, between = cdf_thresholds(scores, n_groups)
+    compares_means = metric == "demographic_parity_difference"
 
     def outcomes(rows: slice) -> Floats:
         """Return outcomes to compare: a number, or scores at each threshold."""
-        if of_means:
+        if compares_means:
             return scores[rows, None]
         return (scores[rows, None] <= thresholds).astype(np.float64)
 
@@ -632,8 +636,8 @@ def draw_noise(
     values, vectors = np.linalg.eigh(covariance)
     normal = rng.standard_normal((n_draws, len(values)))
     drawn = normal @ (vectors * np.sqrt(np.maximum(values, 0))).T
-    least = min(float(rows.effective_sizes.min()) for rows in several)
-    freedom = max(least - 1, 1.0)  # Student's, as a small group's variance is estimated
+    smallest = min(float(rows.effective_sizes.min()) for rows in several)
+    freedom = max(smallest - 1, 1.0)  # Student's: a small group's variance is estimated
     drawn *= np.sqrt((freedom + 1) / rng.chisquare(freedom, (n_draws, 1)))
     noises = []
     parts = np.split(drawn, len(several), axis=1)
@@ -641,8 +645,8 @@ def draw_noise(
         errors = part.reshape(n_draws, n_groups, -1)
         errors = errors[:, pairs[:, 0]] - errors[:, pairs[:, 1]]
         gaps = means[pairs[:, 0]] - means[pairs[:, 1]]
-        noise = _noise_of_largest(gaps.ravel(), errors.reshape(n_draws, -1))
-        if between and not of_means:
+        noise = _largest_noise(gaps.ravel(), errors.reshape(n_draws, -1))
+        if between and not compares_means:
             missed = np.diff(errors).std(axis=0).mean()
             noise = noise._replace(above=noise.above + _BETWEEN * missed)
         noises.append(noise)
@@ -652,9 +656,9 @@ def draw_noise(
 def _weighted_means(
     rows: Standardised, outcomes: Callable[[slice], Floats], n_groups: int
 ) -> tuple[Floats, Callable[[slice], Floats]]:
-    """Return weighted mean outcomes of groups, and the influence of rows.
+    """Return weighted mean outcomes of groups, and a function for the rows' influence.
 
-    It is what they add to the mean of each group, one group after another.
+    The influence of a row is what it adds to the mean of each group, group by group.
     """
     values = outcomes(slice(None))
     members = rows.codes[:, None] == np.arange(n_groups)
@@ -670,16 +674,16 @@ def _weighted_means(
         codes, weights = rows.codes[part], rows.weights[part]
         for group, mean in enumerate(means):
             expected = predict[group](part) if predict else mean
-            own = (weights * (codes == group))[:, None] * (values - expected)
+            deviations = (weights * (codes == group))[:, None] * (values - expected)
             if predict:
-                own += rows.influence[part, None] * (expected - mean)
-            parts.append(own / totals[group])
+                deviations += rows.influence[part, None] * (expected - mean)
+            parts.append(deviations / totals[group])
         return np.hstack(parts)
 
     return means, influence
 
 
-def _noise_of_largest(gaps: Floats, errors: Floats) -> Noise:
+def _largest_noise(gaps: Floats, errors: Floats) -> Noise:
     """Return the noise of the largest of several gaps."""
     best = int(gaps.argmax())
     apart = np.std(errors - errors[:, [best]], axis=0)
@@ -688,37 +692,40 @@ def _noise_of_largest(gaps: Floats, errors: Floats) -> Noise:
     return Noise(errors.max(axis=1), errors, (errors + short).max(axis=1))
 
 
-def interval_of_gap(value: float, noise: Noise, level: float) -> tuple[float, float]:
+def gap_interval(
+    value: float, noise: Noise, confidence_level: float
+) -> tuple[float, float]:
     """Return the confidence interval of a gap, from draws of its noise."""
-    tail = (1 - level) / 2
+    tail = (1 - confidence_level) / 2
     lower = value - float(np.quantile(noise.above, 1 - tail))
     upper = value - float(np.quantile(noise.below, tail, axis=0).min())
     return max(0.0, lower), min(1.0, upper)
 
 
-def interval_of_difference(
-    values: tuple[float, float], noises: Sequence[Noise], level: float
+def difference_interval(
+    values: tuple[float, float], noises: Sequence[Noise], confidence_level: float
 ) -> tuple[float, float]:
     """Return an interval of the difference of two gaps, from draws of noise.
 
-    Which of several gaps is truly the largest is unknown. The interval contains those
-    that hold if the gaps are as far apart as estimated, and if all that may be the
-    largest are equally large. If the second gap may be 0, it also contains the interval
-    of the first one, and if the first may be 0, that of the second one, below 0.
+    It is unknown which of several gaps is truly the largest. The interval contains two
+    intervals: one for gaps as far apart as estimated, and one for equal gaps among all
+    that may be the largest. If the second gap may be 0, it also contains the interval
+    of the first gap. If the first gap may be 0, it also contains the negative interval
+    of the second gap.
     """
     first, second = noises
-    tail, difference = (1 - level) / 2, values[0] - values[1]
+    tail, difference = (1 - confidence_level) / 2, values[0] - values[1]
     errors = [first.again - second.again, first.above - second.above]
     low, high = np.quantile(errors, [tail, 1 - tail], axis=1)
     lower, upper = difference - float(high.max()), difference - float(low.min())
-    of_first, of_second = (
-        interval_of_gap(*estimate, level)
+    first_interval, second_interval = (
+        gap_interval(*estimate, confidence_level)
         for estimate in zip(values, noises, strict=True)
     )
-    if of_second[0] == 0:
-        lower, upper = min(lower, of_first[0]), max(upper, of_first[1])
-    if of_first[0] == 0:
-        lower, upper = min(lower, -of_second[1]), max(upper, -of_second[0])
+    if second_interval[0] == 0:
+        lower, upper = min(lower, first_interval[0]), max(upper, first_interval[1])
+    if first_interval[0] == 0:
+        lower, upper = min(lower, -second_interval[1]), max(upper, -second_interval[0])
     return lower, upper
 
 

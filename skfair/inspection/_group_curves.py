@@ -65,7 +65,7 @@ class GroupCurveDisplay(PredictionsDisplay):
     The legend has the area under each curve with its interval. With more than eight
     groups only the two with the smallest and the largest area are coloured.
 
-    The curves of the calibration gap need no bins. That of a group rises where its
+    The curves of the calibration gap need no bins. The curve of a group rises where its
     outcomes are more frequent than its scores say, and falls where they are less
     frequent; with calibrated scores it stays near 0. The largest difference of two
     curves is the gap, and is marked.
@@ -145,7 +145,7 @@ class GroupCurveDisplay(PredictionsDisplay):
             coloured = [int(np.nanargmin(values)), int(np.nanargmax(values))]
         self.reference_line_ = self._draw_reference()
         curves = [(curve["x"], curve["y"]) for curve in self.curves]
-        texts = [self._text_of(group) for group in range(len(curves))]
+        texts = [self._legend_text(group) for group in range(len(curves))]
         self.lines_ = _drawing.draw_group_lines(
             self.ax_,
             curves,
@@ -208,8 +208,8 @@ class GroupCurveDisplay(PredictionsDisplay):
         text = "\n".join(line for line in heading if line)
         _drawing.legend_outside(self.ax_, text, may_grow=may_grow)
 
-    def _text_of(self, group: int) -> str:
-        """Return legend entry of a group: its rows, and its area with the interval."""
+    def _legend_text(self, group: int) -> str:
+        """Return the legend entry of a group: rows, and area with its interval."""
         area = self.areas.iloc[group]
         text = _drawing.group_text(self.labels[group], int(area["n"]))
         if np.isnan(area["value"]):
@@ -221,7 +221,7 @@ class GroupCurveDisplay(PredictionsDisplay):
 
     @classmethod
     def _scale(cls, options: dict[str, Any]) -> AnyScale:
-        """Say that only calibration needs probabilities."""
+        """Return the scale of scores: only calibration needs probabilities."""
         needed = str(options.get("kind")).startswith("calibration")
         return "probability" if needed else "rank"
 
@@ -316,7 +316,7 @@ default="roc"
         if kind == "calibration_gap":
             curves, gap = _cumulative(*rows)
         else:
-            curves, bands = _curves_of(kind, *rows, confidence_level or 0.95)
+            curves, bands = _compute_curves(kind, *rows, confidence_level or 0.95)
         options = confidence_level, n_resamples, random_state
         areas = _measure_areas(kind, *rows, *options)
         without = [curve.empty for curve in curves]
@@ -346,18 +346,18 @@ def _measure_areas(
     scores: Floats,
     groups: Groups,
     weights: NDArray[Any] | None,
-    level: float | None,
+    confidence_level: float | None,
     n_resamples: int,
     random_state: int | np.random.RandomState | None,
 ) -> pd.DataFrame:
-    """Measure each group by the area under its curve, with its interval."""
+    """Return the area under the curve of each group, with its interval."""
     result = group_metrics(
         {kind: _MEASURES[kind]},
         positive.astype(int),
         None,
         y_score=scores,
         sensitive_features=groups,
-        confidence_level=level,
+        confidence_level=confidence_level,
         n_resamples=n_resamples,
         sample_weight=weights,
         random_state=random_state,
@@ -365,15 +365,15 @@ def _measure_areas(
     return result.groups[["value", "lower", "upper", "n"]]
 
 
-def _curves_of(
+def _compute_curves(
     kind: Kind,
     positive: Bools,
     scores: Floats,
     groups: Groups,
     weights: NDArray[Any] | None,
-    level: float,
+    confidence_level: float,
 ) -> tuple[list[pd.DataFrame], list[pd.DataFrame]]:
-    """Return the curve and band of each group, empty where classes lack."""
+    """Return the curve and band of each group, empty if a class has no rows."""
     counted = np.ones(len(scores)) if weights is None else weights.astype(float)
     curves, bands = [], []
     for code in range(len(groups.labels)):
@@ -381,7 +381,7 @@ def _curves_of(
         curve = band = pd.DataFrame(columns=_COLUMNS, dtype=float)
         if len(np.unique(positive[rows])) >= (1 if kind == "calibration" else 2):
             parts = positive[rows], scores[rows], counted[rows]
-            curve, band = _CURVES[kind](*parts, level)
+            curve, band = _CURVES[kind](*parts, confidence_level)
         curves.append(curve)
         bands.append(band)
     return curves, bands
@@ -395,7 +395,7 @@ def _cumulative(
         positive.astype(int), scores, groups, sample_weight=weights, name="y_score"
     )
     metric = CalibrationGap()
-    statistic = metric.count(metric.check(rows))
+    statistic = metric.collect_part(metric.check(rows))
     reason, _ = metric.why_undefined(statistic)
     if reason:
         raise ValueError(f"There is nothing to draw: {reason}.")
@@ -433,16 +433,16 @@ _LOOKS: dict[str, dict[str, Any]] = {
 
 
 def _roc(
-    positive: Bools, scores: Floats, weights: Floats, level: float
+    positive: Bools, scores: Floats, weights: Floats, confidence_level: float
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the ROC curve of a group, and its band.
 
-    At the threshold with a false positive rate of x, both rates differ from those of
-    the rows by at most the half-widths of the bands of their distributions.
+    At each threshold, the true and false positive rates differ from the observed rates
+    by at most the half-widths of the bands of their distributions.
     """
     x, y, _ = roc_curve(positive, scores, sample_weight=weights)
     curve = pd.DataFrame({"x": x, "y": y})
-    across, up = _half_widths(positive, weights, level ** (1 / 2))
+    across, up = _half_widths(positive, weights, confidence_level ** (1 / 2))
     band = {
         "lower": y[np.searchsorted(x, _GRID - across - 1e-12)] - up,
         "upper": y[np.searchsorted(x, _GRID + across + 1e-12, side="right") - 1] + up,
@@ -451,7 +451,7 @@ def _roc(
 
 
 def _precision_recall(
-    positive: Bools, scores: Floats, weights: Floats, level: float
+    positive: Bools, scores: Floats, weights: Floats, confidence_level: float
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the precision-recall curve of a group, and its band.
 
@@ -461,18 +461,18 @@ def _precision_recall(
         positive, scores, sample_weight=weights
     )
     curve = pd.DataFrame({"x": recall[::-1], "y": precision[::-1]})
-    each = level ** (1 / 3)
-    of_negatives, of_positives = _half_widths(positive, weights, each)
+    part_level = confidence_level ** (1 / 3)
+    negative_width, positive_width = _half_widths(positive, weights, part_level)
     x, y, _ = roc_curve(
         positive, scores, sample_weight=weights, drop_intermediate=False
     )
-    least = x[np.searchsorted(y, _GRID - of_positives - 1e-12)] - of_negatives
-    last = np.searchsorted(y, _GRID + of_positives + 1e-12, side="right") - 1
-    most = x[last] + of_negatives
+    fewest = x[np.searchsorted(y, _GRID - positive_width - 1e-12)] - negative_width
+    last = np.searchsorted(y, _GRID + positive_width + 1e-12, side="right") - 1
+    most = x[last] + negative_width
     size = np.array(_effective_size(weights))
     share = np.average(positive, weights=weights)
-    low, high = clopper_pearson(share * size, size, (1 - each) / 2)
-    band = {"lower": _precision(low, most), "upper": _precision(high, least)}
+    low, high = clopper_pearson(share * size, size, (1 - part_level) / 2)
+    band = {"lower": _precision(low, most), "upper": _precision(high, fewest)}
     return curve, pd.DataFrame({"x": _GRID} | band)
 
 
@@ -484,18 +484,18 @@ def _precision(share: Any, false_positive_rates: Floats) -> Floats:
 
 
 def _calibration(
-    positive: Bools, scores: Floats, weights: Floats, level: float
+    positive: Bools, scores: Floats, weights: Floats, confidence_level: float
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the share of positives by bins of the score, with intervals."""
-    levels = np.arange(1, _N_BINS) / _N_BINS
-    edges = np.unique(np.quantile(scores, levels, method="inverted_cdf"))
+    probabilities = np.arange(1, _N_BINS) / _N_BINS
+    edges = np.unique(np.quantile(scores, probabilities, method="inverted_cdf"))
     bins = np.unique(np.searchsorted(edges, scores), return_inverse=True)[1]
     totals = np.bincount(bins, weights)
     shares = np.bincount(bins, weights * positive) / totals
     x = np.bincount(bins, weights * scores) / totals
     curve = pd.DataFrame({"x": x, "y": shares})
     sizes = totals**2 / np.bincount(bins, weights**2)
-    tail = (1 - level) / 2 / len(totals)
+    tail = (1 - confidence_level) / 2 / len(totals)
     lower, upper = clopper_pearson(shares * sizes, sizes, tail)
     return curve, pd.DataFrame({"x": x, "lower": lower, "upper": upper})
 
@@ -507,10 +507,12 @@ _CURVES = {
 }
 
 
-def _half_widths(positive: Bools, weights: Floats, level: float) -> tuple[float, float]:
+def _half_widths(
+    positive: Bools, weights: Floats, confidence_level: float
+) -> tuple[float, float]:
     """Return half-widths of the bands of negatives' and positives' scores."""
-    sizes = [_effective_size(weights[own]) for own in (~positive, positive)]
-    negatives, positives = supremum_quantile(1 - level) / np.sqrt(sizes)
+    sizes = [_effective_size(weights[in_class]) for in_class in (~positive, positive)]
+    negatives, positives = supremum_quantile(1 - confidence_level) / np.sqrt(sizes)
     return float(negatives), float(positives)
 
 

@@ -15,9 +15,9 @@ from skfair._utils._arrays import Floats, Integers
 from skfair._utils._validation import Scale
 from skfair.inspection._display import (
     PredictionsDisplay,
-    comparable_scores,
-    permuted_values,
-    stratum_of_largest,
+    permute_metric,
+    select_stratum,
+    tabulate_scores,
 )
 from skfair.metrics import MADDBandwidthResult, madd
 from skfair.metrics._madd import MADD, find_interval
@@ -127,7 +127,7 @@ class MADDDisplay(PredictionsDisplay):
         """Draw the legends above the histograms and above the curve."""
         names = _drawing.names_text(self.sensitive_names)
         heading = [text for text in (names, _drawing.pairs_text(self.n_groups)) if text]
-        text = _drawing.folded(", ".join(heading)) or None
+        text = _drawing.wrap_text(", ".join(heading)) or None
         _drawing.legend_above_data(self.axes_[0], text, np.max(self.shares), _HEADROOM)
         self._draw_search_legend(self.axes_[1])
 
@@ -188,7 +188,7 @@ class MADDDisplay(PredictionsDisplay):
         ]
 
     def _scale_search(self, ax: Axes) -> None:
-        """Scale the axis of bandwidths."""
+        """Set the scale of the axis of bandwidths."""
         bandwidths = self.result.bandwidths
         ax.set(
             xlabel=f"Bandwidth h ({_drawing.UNITS[self.scale]})",
@@ -242,7 +242,7 @@ class MADDDisplay(PredictionsDisplay):
             MADD is drawn, and named; permutations are of it alone, and do not account
             for the choice, as `skfair.metrics.permutation_test` does.
         scale : {"probability", "rank"}, default="probability"
-            ``"rank"`` draws the ranks of scores that are no probabilities, as in
+            ``"rank"`` draws the ranks of scores that are not probabilities, as in
             `skfair.metrics.madd`.
         n_permutations : int, default=99
             Number of permutations for the null distribution; 0 leaves it out.
@@ -265,7 +265,7 @@ class MADDDisplay(PredictionsDisplay):
             Without matplotlib.
         ValueError
             As in `skfair.metrics.madd_optimal_bandwidth`; also where MADD is undefined,
-            if `n_permutations` is no whole number of at least 0, and if it is not 0
+            if `n_permutations` is not a whole number of at least 0, and if it is not 0
             beside a table of weighted people.
 
         Notes
@@ -275,9 +275,9 @@ class MADDDisplay(PredictionsDisplay):
         """
         metric = partial(madd, scale=scale)
         rows = y_true, y_score, sensitive_features, sample_weight
-        rows, name = stratum_of_largest(metric, rows, control_features, name)
-        null = permuted_values(metric, rows, n_permutations, random_state)
-        statistic = comparable_scores(*rows, scale)
+        rows, name = select_stratum(metric, rows, control_features, name)
+        null = permute_metric(metric, rows, n_permutations, random_state)
+        statistic = tabulate_scores(*rows, scale)
         result = find_interval(MADD(), statistic)
         edges, shares, counts = _shares_in_bins(
             statistic, result.groups, _bins_to_show(result)
@@ -297,7 +297,7 @@ class MADDDisplay(PredictionsDisplay):
 
 
 def _bins_to_show(result: MADDBandwidthResult) -> int:
-    """Return the number of bins of the stable bandwidth that is nearest to h_sup."""
+    """Return the number of bins of the stable bandwidth nearest to h_sup."""
     low, high = result.interval
     inside = (result.bandwidths >= low) & (result.bandwidths < high)
     bandwidths = result.bandwidths[inside]
@@ -307,7 +307,7 @@ def _bins_to_show(result: MADDBandwidthResult) -> int:
 def _shares_in_bins(
     statistic: Distributions, groups: Sequence[Hashable], n_bins: int
 ) -> tuple[Floats, Floats, Integers]:
-    """Return edges of bins, shares of groups in them, and group sizes."""
+    """Return the edges of bins, both groups' shares in them, and group sizes."""
     edges = np.arange(n_bins + 1) / n_bins
     positions = [statistic.labels.index(label) for label in groups]
     shares = np.empty((len(positions), n_bins))

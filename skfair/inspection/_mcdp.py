@@ -24,7 +24,7 @@ from skfair._utils._validation import (
 )
 from skfair.inspection._display import (
     PredictionsDisplay,
-    scores_to_draw,
+    prepare_scores,
 )
 from skfair.metrics import mcdp
 from skfair.metrics._mcdp import MCDP, MCDPCurve
@@ -47,7 +47,7 @@ _ROOM = 0.02
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class MCDPDisplay(PredictionsDisplay):
-    """Base of the displays of MCDP: the groups, and the level of bands."""
+    """Base of the displays of MCDP, with the groups and the level of bands."""
 
     labels: Sequence[Hashable]
     counts: NDArray[Any]
@@ -59,13 +59,13 @@ class MCDPDisplay(PredictionsDisplay):
 
     def _tail(self) -> float:
         """Check the level of bands, and return one minus the level."""
-        level = check_real(
+        confidence_level = check_real(
             "confidence_level", self.confidence_level, 0, 1, closed="neither"
         )
-        return 1 - level
+        return 1 - confidence_level
 
     def _sizes(self) -> Floats:
-        """Return effective sizes of the groups, or their numbers of rows."""
+        """Return effective sizes of groups, or numbers of rows if these are unknown."""
         sizes = self.counts if self.effective_sizes is None else self.effective_sizes
         return np.asarray(sizes, dtype=np.float64)
 
@@ -90,9 +90,9 @@ class CDFGapDisplay(MCDPDisplay):
         Number of rows of each group.
     marks : dict of {float: Located}
         The gaps to mark by epsilon: MCDP(0), and MCDP(epsilon) if wanted. Each has its
-        ``value``, the ``pair`` of groups, the ``score`` at which their CDFs, its
-        ``figures``, differ by the value, and the ``window`` in which they differ by no
-        less.
+        ``value``, the ``pair`` of groups, the ``score`` at which their CDFs (its
+        ``figures``) differ by this value, and the ``window`` in which they differ by at
+        least as much.
     effective_sizes : ndarray of shape (n_groups,), default=None
         Effective number of rows of each group, which sets the width of its confidence
         band; nan if unknown. None stands for `counts`.
@@ -180,7 +180,7 @@ class CDFGapDisplay(MCDPDisplay):
             self.bands_ = self._draw_bands(coloured, bounds, text)
         elif self.marks:
             first_mark = next(iter(self.marks.values()))
-            self.gap_area_ = self._draw_gap_area(*_pair_of(first_mark))
+            self.gap_area_ = self._draw_gap_area(*_pair_positions(first_mark))
         self.mark_lines_, self.windows_ = self._draw_marks()
         self.ax_.set(
             xlabel=_drawing.SCORE_LABELS[self.scale],
@@ -199,8 +199,8 @@ class CDFGapDisplay(MCDPDisplay):
     def _coloured_groups(self) -> list[int]:
         """List the groups drawn in colour: all, or of many groups the marked pairs.
 
-        Groups known by a proxy have no marks, and share their scores: of many, the pair
-        is coloured whose lines are the furthest apart.
+        Groups known by a proxy have no marks, and share their scores. If they are many,
+        the two groups whose lines are furthest apart are coloured.
         """
         if len(self.labels) <= _drawing.MAX_GROUPS:
             return list(range(len(self.labels)))
@@ -210,7 +210,9 @@ class CDFGapDisplay(MCDPDisplay):
             return [int(at.argmax()), int(at.argmin())]
         # Keeps the order of the marks, and each group once.
         return list(
-            dict.fromkeys(i for mark in self.marks.values() for i in _pair_of(mark))
+            dict.fromkeys(
+                i for mark in self.marks.values() for i in _pair_positions(mark)
+            )
         )
 
     def _draw_bands(
@@ -234,13 +236,13 @@ class CDFGapDisplay(MCDPDisplay):
         """Shade the area between the CDFs of two groups."""
         grid = np.union1d(self.scores[first], self.scores[second])
         low, high = (
-            shares_at(self.scores[i], self.shares[i], grid) for i in (first, second)
+            evaluate_cdf(self.scores[i], self.shares[i], grid) for i in (first, second)
         )
         style = _drawing.band_style(None, 0.2)
         return self.ax_.fill_between(grid, low, high, step="post", zorder=1, **style)
 
     def _draw_marks(self) -> tuple[list[Line2D], list[Any]]:
-        """Draw each mark as a line as long as its value, and its window."""
+        """Draw each mark as a line as long as its value, with its window."""
         lines: list[Line2D] = []
         windows: list[Any] = []
         for epsilon, mark in self.marks.items():
@@ -258,10 +260,10 @@ class CDFGapDisplay(MCDPDisplay):
         return lines, windows
 
     def _ends(self) -> tuple[float, float]:
-        """Return the ends of the axis, near the least and largest score."""
+        """Return the ends of the axis, near the smallest and largest score."""
         # The ends of the curves of probabilities are 0 and 1.
         inner = slice(None) if self.scale == "real" else slice(1, -1)
-        scores = np.concatenate([of_group[inner] for of_group in self.scores])
+        scores = np.concatenate([group_scores[inner] for group_scores in self.scores])
         low, high = float(scores.min()), float(scores.max())
         if self.scale == "real":
             return (low, high) if low < high else (low - 0.5, high + 0.5)
@@ -284,8 +286,8 @@ class CDFGapDisplay(MCDPDisplay):
                 score = f"{mark.score:.{_drawing.SCORE_DIGITS[self.scale]}g}"
                 text += f" at {unit} {score}"
         if len(self.labels) > 2:
-            text += "\n" + _drawing.joined_text(
-                [self.labels[i] for i in _pair_of(mark)]
+            text += "\n" + _drawing.pair_text(
+                [self.labels[i] for i in _pair_positions(mark)]
             )
         return text
 
@@ -324,7 +326,7 @@ class CDFGapDisplay(MCDPDisplay):
         epsilon : float in [0, 1], default=0.0
             Half the window of a second mark, MCDP(epsilon); 0 marks MCDP(0) alone.
         scale : {"probability", "rank", "real"}, default="probability"
-            ``"rank"`` draws the ranks of scores that are no probabilities, as in
+            ``"rank"`` draws the ranks of scores that are not probabilities, as in
             `skfair.metrics.mcdp`; ``"real"`` draws predicted numbers in their unit, for
             which `epsilon` is 0.
         confidence_level : float in (0, 1), default=None
@@ -493,7 +495,7 @@ class MCDPCurveDisplay(MCDPDisplay):
         return float(quantile * np.sqrt((1 / smallest).sum()))
 
     def _draw(self) -> None:
-        """Draw the curve on axes that other models may have, whose names it tells."""
+        """Draw the curve; axes that several models share name the models."""
         named = self._title is not None
         before = f"{_drawing.short_label(self._title)}: " if named else ""
         epsilons = np.append(self.epsilons, 1)
@@ -568,7 +570,7 @@ class MCDPCurveDisplay(MCDPDisplay):
             MCDP(0) is drawn, and named; bands are of it alone, and do not account
             for the choice, as `skfair.metrics.confidence_interval` does.
         scale : {"probability", "rank"}, default="probability"
-            ``"rank"`` draws the ranks of scores that are no probabilities, as in
+            ``"rank"`` draws the ranks of scores that are not probabilities, as in
             `skfair.metrics.mcdp_curve`.
         confidence_level : float in (0, 1), default=None
             Level of a confidence band of the whole curve, none by default.
@@ -602,7 +604,7 @@ class MCDPCurveDisplay(MCDPDisplay):
         """
         metric = partial(mcdp, scale=scale)
         rows = y_true, y_score, sensitive_features, sample_weight
-        statistic, fields = scores_to_draw(metric, rows, control_features, scale, name)
+        statistic, fields = prepare_scores(metric, rows, control_features, scale, name)
         epsilons, values = MCDPCurve().value(statistic)
         fields["confidence_level"] = confidence_level
         return cls(epsilons=epsilons, values=values, **fields).plot(ax)
@@ -626,11 +628,11 @@ def find_cdfs(
             f"epsilon must be 0 with scale='real', got {epsilon!r}: windows are of "
             "probabilities or of ranks."
         )
-    of_ranks: Scale = "probability" if scale == "probability" else "rank"
+    metric_scale: Scale = "probability" if scale == "probability" else "rank"
     epsilons = sorted({0.0, check_real("epsilon", epsilon, 0, 1)})
-    metric = partial(mcdp, epsilon=epsilon, scale=of_ranks)
+    metric = partial(mcdp, epsilon=epsilon, scale=metric_scale)
     rows = y_true, y_score, sensitive_features, sample_weight
-    statistic, fields = scores_to_draw(
+    statistic, fields = prepare_scores(
         metric, rows, control_features, scale, name, AnyScale
     )
     cdfs = (step_cdf(statistic, group) for group in range(statistic.n_groups))
@@ -639,7 +641,7 @@ def find_cdfs(
     return {"scores": scores, "shares": shares, "marks": marks, **fields}
 
 
-def _pair_of(mark: Located) -> tuple[int, int]:
+def _pair_positions(mark: Located) -> tuple[int, int]:
     """Return the positions of the two groups of a mark."""
     first, second = mark.pair
     assert second is not None  # no group is compared with everyone
@@ -647,10 +649,10 @@ def _pair_of(mark: Located) -> tuple[int, int]:
 
 
 def step_cdf(statistic: Distributions, group: int) -> tuple[Floats, Floats]:
-    """Return scores and heights of the CDF of one group, a step function from 0 to 1.
+    """Return the scores and heights of the CDF of one group, a step function.
 
-    Each height holds from its score to the next one. Numbers outside of [0, 1] begin
-    and end with those of everyone.
+    Each height holds from its score to the next score. Numbers that are not confined
+    to [0, 1] begin and end with the smallest and largest number of all groups.
     """
     low, high = 0.0, 1.0
     if not lie_in_unit_interval(statistic.scores):
@@ -661,6 +663,6 @@ def step_cdf(statistic: Distributions, group: int) -> tuple[Floats, Floats]:
     )
 
 
-def shares_at(scores: Floats, shares: Floats, where: Any) -> Any:
+def evaluate_cdf(scores: Floats, shares: Floats, where: Any) -> Any:
     """Return the heights of a CDF from `step_cdf` at one or many scores."""
     return shares[np.searchsorted(scores, where, side="right") - 1]

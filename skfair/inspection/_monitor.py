@@ -139,7 +139,7 @@ class MonitorDisplay(Display):
         return line, self.ax_.fill_between(*ends, **style, label=interval)
 
     def _draw_joins(self) -> list[Any]:
-        """Mark the looks from which on more groups are compared than before."""
+        """Mark the looks at which groups join the comparison."""
         looks = self.history[self.history["n_groups"] > 0]
         joins = looks["n_rows"][looks["n_groups"].diff() > 0]
         style = _drawing.mark_style(2, "0.6")
@@ -151,7 +151,7 @@ class MonitorDisplay(Display):
         ]
 
     def _draw_change(self) -> Any:
-        """Mark the rows with which the change may have begun, if there was one."""
+        """Mark the rows among which the change began, if there was a change."""
         if self.change_time is None:
             return None
         n_rows = self.history["n_rows"]
@@ -163,7 +163,7 @@ class MonitorDisplay(Display):
         )
 
     def _draw_alarm(self, column: str, name: str, color: int, style: int) -> Any:
-        """Mark the first look with an alarm of a column, if there is one."""
+        """Mark the first look with an alarm in a column, if any."""
         alarms = self.history[self.history[column].astype(bool)]
         if alarms.empty:
             return None

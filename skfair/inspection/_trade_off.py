@@ -130,7 +130,7 @@ class TradeOffDisplay(Display):
 
     @property
     def _negated(self) -> bool:
-        """Whether the fairness score is a negated disparity."""
+        """Return whether the fairness score is a negated disparity."""
         return self.fairness.startswith("neg_")
 
     def _draw_candidates(self, points: pd.DataFrame) -> None:
@@ -168,13 +168,13 @@ class TradeOffDisplay(Display):
         )
 
     def _draw_thresholds(self) -> tuple[Line2D | None, Line2D | None]:
-        """Mark the least performance and the largest disparity that were allowed."""
+        """Mark the lowest performance and the largest disparity that were allowed."""
         tolerance_line = limit_line = None
         style = _drawing.mark_style(1) | {"zorder": 1.8}
-        least = self.min_performance
-        if least is not None and np.isfinite(least):
-            text = f"Within the tolerance: at least {least:.4g}"
-            tolerance_line = self.ax_.axhline(least, label=text, **style)
+        allowed = self.min_performance
+        if allowed is not None and np.isfinite(allowed):
+            text = f"Within the tolerance: at least {allowed:.4g}"
+            tolerance_line = self.ax_.axhline(allowed, label=text, **style)
         if self.limit is not None:
             text = f"Within the limit: at most {self.limit:.4g}"
             x = self.limit if self._negated else -self.limit
@@ -182,7 +182,7 @@ class TradeOffDisplay(Display):
         return tolerance_line, limit_line
 
     def _draw_chosen(self, points: pd.DataFrame) -> Line2D | None:
-        """Mark the candidate chosen if it is drawn, with its parameters."""
+        """Mark the chosen candidate with its parameters, if it is drawn."""
         if self.best_index is None or self.best_index not in points.index:
             return None
         point = points.loc[self.best_index]
@@ -267,7 +267,7 @@ class TradeOffDisplay(Display):
         named = {"performance": performance, "fairness": fairness}
         rule = _find_rule(cv_results, rule, **named, best_index=best_index)
         if rule is not None:
-            performance, fairness = rule.performance, _only_fairness(rule)
+            performance, fairness = rule.performance, _single_fairness_score(rule)
         if performance is None or fairness is None:
             raise ValueError(
                 "performance and fairness must name metrics of the search where no "
@@ -285,7 +285,7 @@ class TradeOffDisplay(Display):
             performance=performance,
             fairness=fairness,
             best_index=best_index,
-            best_params=_params_of(results, best_index),
+            best_params=_find_params(results, best_index),
             limit=limits_of(rule)[0] if isinstance(rule, BestUnder) else None,
             n_hidden=len(results_of(results)) - len(candidates),
             name=name,
@@ -298,7 +298,7 @@ class TradeOffDisplay(Display):
 def _find_rule(
     search: Any, rule: FairestWithin | BestUnder | None, **arguments: Any
 ) -> FairestWithin | BestUnder | None:
-    """Return the given rule, or the rule of the search."""
+    """Return the rule of the caller, or the rule of the search."""
     taken = {name: value for name, value in arguments.items() if value is not None}
     if rule is None:
         refit = getattr(search, "refit", None)
@@ -313,8 +313,8 @@ def _find_rule(
     return rule
 
 
-def _only_fairness(rule: FairestWithin | BestUnder) -> str:
-    """Return the fairness score of a rule, or raise where it has several."""
+def _single_fairness_score(rule: FairestWithin | BestUnder) -> str:
+    """Return the fairness score of a rule; raise if the rule has several."""
     names = fairness_names(rule)
     if len(names) > 1:
         raise ValueError(
@@ -341,7 +341,7 @@ def _finite_candidates(
     return pd.DataFrame(columns)
 
 
-def _params_of(results: CVResults, best_index: Any) -> dict[str, Any] | None:
+def _find_params(results: CVResults, best_index: Any) -> dict[str, Any] | None:
     """Return the parameters of the candidate at `best_index`, if known."""
     if best_index is None:
         return None
@@ -351,7 +351,7 @@ def _params_of(results: CVResults, best_index: Any) -> dict[str, Any] | None:
 
 
 def _params_lines(params: Mapping[str, Any]) -> list[str]:
-    """List parameters on lines, without the path to their estimator if unique."""
+    """Write parameters on lines, without the names of their steps if unique."""
     short = [name.rpartition("__")[2] for name in params]
     names = short if len(set(short)) == len(short) else list(params)
     values = [

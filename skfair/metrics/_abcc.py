@@ -11,21 +11,21 @@ from numpy.typing import ArrayLike
 
 from skfair._utils._arrays import Floats
 from skfair._utils._validation import AnyScale
-from skfair.metrics._distributions import GapOfDistributions, comparisons_of_gaps
+from skfair.metrics._distributions import GapOfDistributions, compare_gaps
 from skfair.metrics._inputs import Multigroup
 from skfair.metrics._metric import evaluates
-from skfair.metrics._pairs import measured_gaps
+from skfair.metrics._pairs import measure_gaps
 from skfair.metrics._quantiles import (
     MEAN_ABSOLUTE,
     Comparisons,
     Method,
     Observed,
-    contrast,
-    distribution_free,
+    distribution_free_quantiles,
     mean_moments,
     noise_of_means,
-    plus,
     shares_of_groups,
+    shift_quantiles,
+    sum_by_comparison,
 )
 from skfair.metrics._strata import Multistratum
 from skfair.statistics import CountTable
@@ -41,7 +41,7 @@ def area(gap: Gap, largest: float = 1.0) -> float:
 
 
 def areas_at(scores: Floats) -> Callable[[Floats], Floats]:
-    """Return the area of rows of gaps at some scores."""
+    """Return a function that computes areas of gaps at these scores, a row for each."""
     widths = np.diff(scores)
     return lambda apart: np.asarray(np.einsum("ij,j->i", apart[:, :-1], widths))
 
@@ -50,34 +50,38 @@ def areas_at(scores: Floats) -> Callable[[Floats], Floats]:
 class ABCC(GapOfDistributions):
     """Largest area between two CDFs."""
 
-    loose = False
+    has_loose_bounds = False
     bounds_ranks = False
     choices = GapOfDistributions.choices | {"scale": get_args(AnyScale)}
 
     def measure(self, gap: Gap) -> float:
         """Measure the area between two CDFs."""
-        return area(gap, self.largest)
+        return area(gap, self.upper_limit)
 
     def measure_at(self, scores: Floats) -> Callable[[Floats], Floats]:
-        """Return the area of rows of gaps at some scores."""
+        """Return a function that computes areas of gaps at these scores."""
         return areas_at(scores)
 
-    def noise(self, observed: Observed, method: Method) -> Comparisons:
-        """Bound the noise of areas, whose tangents are means of functions of slope 1.
+    def bound_noise(self, observed: Observed, method: Method) -> Comparisons:
+        """Bound the noise of areas, by tangents that are means of functions of slope 1.
 
-        Their variance is at most that of the scores. By the Gaussian isoperimetric
-        inequality the area of the noise exceeds its mean by no more than a tangent
-        does.
+        These functions of the scores vary at most as the scores do. By the Gaussian
+        isoperimetric inequality the area between the noise of two CDFs exceeds its mean
+        by no more than a tangent does.
         """
         statistic, sizes, _ = observed
         shares = shares_of_groups(statistic)
-        gaps = measured_gaps(statistic, self.multigroup, area, areas_at)
-        above, below = distribution_free(sizes, shares, self.multigroup, method)
+        gaps = measure_gaps(statistic, self.multigroup, area, areas_at)
+        free = distribution_free_quantiles(sizes, shares, self.multigroup, method)
+        to_upper_end, to_lower_end = free.of_mean, free.of_cdf
         if method == "band":
             moments = mean_moments(statistic)
-            above, further = noise_of_means(moments, sizes, shares, self.multigroup)
-            below = plus(_area_noise(observed, self.multigroup), further)
-        return comparisons_of_gaps(gaps, above, below)
+            to_upper_end, further = noise_of_means(
+                moments, sizes, shares, self.multigroup
+            )
+            mean_noise = _area_noise(observed, self.multigroup)
+            to_lower_end = shift_quantiles(mean_noise, further)
+        return compare_gaps(gaps, to_upper_end, to_lower_end)
 
 
 #: Scores at which the noise of the area between CDFs is evaluated.
@@ -85,7 +89,7 @@ _GRID = 1024
 
 
 def _area_noise(observed: Observed, multigroup: Multigroup) -> Floats:
-    """Return the mean of the area of the noise of each comparison."""
+    """Return, for each comparison, the mean area under the noise of its CDFs."""
     statistic, sizes, _ = observed
     n_groups = statistic.n_groups
     grid = np.linspace(0, len(statistic.scores) - 1, _GRID).astype(np.intp)
@@ -97,7 +101,9 @@ def _area_noise(observed: Observed, multigroup: Multigroup) -> Floats:
     sums = np.cumsum(weights.reshape(-1, n_groups), axis=0)
     cdfs = (sums[:-1] / statistic.totals).T
     variances = np.maximum(cdfs * (1 - cdfs), 0) / sizes[:, None]  # rounded
-    noise = np.sqrt(contrast(variances, shares_of_groups(statistic), multigroup))
+    noise = np.sqrt(
+        sum_by_comparison(variances, shares_of_groups(statistic), multigroup)
+    )
     return np.asarray(MEAN_ABSOLUTE * noise @ np.diff(scores))
 
 
@@ -144,15 +150,15 @@ default=None
         groups are compared; several columns stand for their intersection. Strata
         without two groups are left out, with a warning that names them.
     scale : {"probability", "rank", "real"}, default="probability"
-        ``"rank"`` is for scores that are no probabilities: it replaces them by their
+        ``"rank"`` is for scores that are not probabilities: it replaces them by their
         ranks among everyone, from 0 to 1, so that the average is over everyone's
         scores as thresholds. ``"real"`` is for predicted numbers: the value is their
         Wasserstein distance, in their unit. It is the mean change that makes the
         predictions of one group distributed as those of the other.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
         The largest value over pairs of groups, or over groups compared with everyone,
-        the group included. The second is smaller, even with two groups; the paper
-        uses the first.
+        the group included. The pooled value is smaller, even with two groups; the paper
+        compares pairs.
     multistratum : {"max", "weighted"}, default="max"
         The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None

@@ -113,11 +113,11 @@ class ABROCA(MetricOfPairs):
         enough = statistic.label_counts.min(axis=1) >= max(statistic.min_group_size, 1)
         first, second = compared_groups(statistic.n_groups, self.multigroup)
         curves = {g: statistic.curve(g) for g in np.flatnonzero(enough).tolist()}
-        everyone = statistic.curve(None) if second is None else None
+        overall = statistic.curve(None) if second is None else None
         others = [None] * len(first) if second is None else second.tolist()
         values = np.full((1, len(first)), np.nan)
         for i, (group, other) in enumerate(zip(first.tolist(), others, strict=True)):
-            ours, theirs = curves.get(group), curves.get(other, everyone)
+            ours, theirs = curves.get(group), curves.get(other, overall)
             if ours is not None and theirs is not None:
                 values[0, i] = _area_between(ours, theirs)
         return PairGaps(first, second, values, statistic.counts[np.newaxis])
@@ -148,11 +148,11 @@ def abroca(
         \\int_0^1 |ROC_a(t) - ROC_b(t)| \\, dt
 
     says how differently the scores separate the classes within the groups, averaged
-    over false positive rates. Unlike the difference of the areas under the curves,
-    which it is never below, it also sees curves that cross. It compares how scores rank
-    the rows of one group with each other: a group whose scores are all too low by
-    the same amount, so that one threshold selects hardly anyone in it, has the same
-    curve. `mcdp` sees that, and `equalized_odds_difference` at the threshold used.
+    over false positive rates. ABROCA is never below the difference of the areas under
+    the curves, and also sees curves that cross. It compares how scores rank the rows
+    within each group: a group whose scores are all too low by the same amount, so that
+    one threshold selects hardly anyone in it, has the same curve. `mcdp` sees such a
+    difference, and `equalized_odds_difference` does at the threshold used.
 
     Parameters
     ----------

@@ -1,11 +1,11 @@
 """Bounds of noise that hold at all looks at growing data at once.
 
 An e-process is at least 0 and 1 on average at most, whenever one stops; it is ever
-above 1 / level with at most the probability `level`. A product of the e-processes of
-two groups is one, too: it bounds both at once, in any order of their rows.
+above 1 / tail with at most the probability `tail`. A product of the e-processes of
+two groups is an e-process, too: it bounds both at once, in any order of their rows.
 
-A reversed e-process is one if rows leave one by one instead of coming: that it is ever
-above 1 / level has the same probability. The difference of two means has one of its
+A reversed e-process is one if rows leave one by one instead of coming: it is ever above
+1 / tail with the same probability. The difference of two means has an e-process of its
 own, which does not pay for either mean. ``docs/proofs/intervals.md`` has the
 proofs.
 """
@@ -38,7 +38,7 @@ _PRIOR_ROWS = 4 * _MIXING
 #: Scale of the exponents of a difference, at which its bound is sharpest for about a
 #: thousand rows.
 _EXPONENTS = 100.0
-#: Standard deviations that noise of a difference may have beyond those of normal noise.
+#: Standard deviations by which noise of a difference may exceed normal noise.
 _BEYOND = 40.0
 #: Prices of a difference at which its bound is evaluated, of which the best one counts.
 _N_PRICES = 80
@@ -50,44 +50,46 @@ _N_DISTANCES = 2000
 _N_BLOCKS = 400
 
 
-def mean_at_any_time(sizes: Floats, level: float) -> Floats:
+def mean_noise_at_any_time(sizes: Floats, tail: float) -> Floats:
     """Bound the noise of a mean of values in [0, 1], at all sizes at once.
 
-    It is the normal mixture bound, with the variance 1/4.
+    The bound is that of the normal mixture for values with the variance 1/4.
     """
     spreads, logarithms = normal_mixture(sizes)
-    prices = np.log(np.exp(logarithms / 2) / (2 * level) + 1)
+    prices = np.log(np.exp(logarithms / 2) / (2 * tail) + 1)
     return np.asarray(np.sqrt(2 * spreads * prices))
 
 
-def cdf_at_any_time(sizes: Floats, level: float) -> Floats:
+def cdf_noise_at_any_time(sizes: Floats, tail: float) -> Floats:
     """Bound the noise of a CDF, at all sizes at once."""
-    iterated = np.log(np.log(math.e * sizes)) + 0.8 * math.log(1612 / level)
+    iterated = np.log(np.log(math.e * sizes)) + 0.8 * math.log(1612 / tail)
     return np.asarray(0.85 * np.sqrt(iterated / sizes))
 
 
 def normal_mixture(sizes: Floats) -> tuple[Floats, Floats]:
     """Return spread s^2 and price c of the e-process exp((x^2 / s^2 - c) / 2).
 
-    The noise is that of a mean of values in [0, 1], whose variance is at most 1/4.
+    x is the error of a mean of values in [0, 1], whose variance is at most 1/4.
     """
     variances = sizes / 4
     return (variances + _MIXING) / sizes**2, np.log1p(variances / _MIXING)
 
 
 def variances_at_any_time(sizes: Floats) -> Floats:
-    """Return the variances of means that reversed e-processes assume.
+    """Return the variance that a reversed e-process assumes of each mean.
 
-    If one of n rows leaves, the mean moves by at most 1 / (n - 1): the sum of the
-    variances of all such steps is that of 1 / (4 j^2) over all j from n on.
+    If one of n rows leaves, the mean moves by at most 1 / (n - 1). The variance is the
+    sum of 1 / (4 j^2) over all j from n on, which bounds the variances of all these
+    steps.
     """
     return np.asarray(polygamma(1, np.maximum(sizes, 1e-3)) / 4)
 
 
 def log_e_value_of_noise(noise: Floats, variances: Any) -> Floats:
-    """Return the log e-value of a difference of means, by its noise x.
+    """Return the log e-value of a difference of means whose error is `noise`.
 
-    It is the mixture of exp(t x - t^2 variance / 2) over t of a Cauchy distribution.
+    With x the error, the e-value mixes exp(t x - t^2 variance / 2) over t from a Cauchy
+    distribution.
     """
     deviations = np.sqrt(variances)
     distances = noise / deviations
@@ -95,14 +97,15 @@ def log_e_value_of_noise(noise: Floats, variances: Any) -> Floats:
     return np.asarray(distances**2 / 2 + np.log(math.sqrt(2 * math.pi) * density))
 
 
-def two_means(variances: Floats, level: float, *, sides: int = 1) -> Floats:
-    """Bound the noise of a difference of means, by the sum of their variances.
+def mean_difference_noise(variances: Floats, tail: float, *, sides: int = 1) -> Floats:
+    """Bound the noise of a difference of two means, given the sum of their variances.
 
-    On one side the mixture over positive t is at least twice that over all t, less 1.
+    A one-sided bound mixes over positive t. This mixture is at least twice the mixture
+    over all t, less 1.
     """
-    price = -math.log(level)
+    price = -math.log(tail)
     if sides == 1:
-        price = math.log1p(1 / level) - math.log(2)
+        price = math.log1p(1 / tail) - math.log(2)
     high = _largest_noise_of_means(variances, price)
     low = np.zeros_like(high)
     for _ in range(_N_HALVINGS + 16):
@@ -113,14 +116,15 @@ def two_means(variances: Floats, level: float, *, sides: int = 1) -> Floats:
 
 
 def _largest_noise_of_means(variances: Any, price: float) -> Any:
-    """Find the noise at which the e-value reaches a logarithm."""
+    """Return a noise whose log e-value is at least `price`."""
     return (math.sqrt(2 * price) + _BEYOND) * np.sqrt(variances)
 
 
-def two_cdfs(sizes: Floats) -> Callable[[float], Floats]:
-    """Bound the largest noise of the difference of each two CDFs, by level.
+def cdf_difference_noise(sizes: Floats) -> Callable[[float], Floats]:
+    """Return a function that bounds the noise of each difference of two CDFs, by tail.
 
-    As for rates, both groups' e-processes multiply to at most 1 / level.
+    With probability 1 - tail the product of the e-processes of both groups never
+    exceeds 1 / tail.
     """
     prices = _prices(sizes)
 
@@ -129,11 +133,11 @@ def two_cdfs(sizes: Floats) -> Callable[[float], Floats]:
         by_size = {size: _largest_noise(size, prices) for size in set(sizes.tolist())}
         return [by_size[size] for size in sizes.tolist()]
 
-    def noise(level: float) -> Floats:
+    def noise(tail: float) -> Floats:
         by_group = np.array(largest_noise())
         return np.concatenate(
             [
-                (noise_of_group + by_group[i:] - math.log(level) / prices).min(axis=1)
+                (noise_of_group + by_group[i:] - math.log(tail) / prices).min(axis=1)
                 for i, noise_of_group in enumerate(by_group[:-1], start=1)
             ]
         )
@@ -144,8 +148,9 @@ def two_cdfs(sizes: Floats) -> Callable[[float], Floats]:
 def _largest_noise(size: float, prices: Floats) -> Floats:
     """Maximise y - log E(y) / price over the noise y of a CDF, for each price.
 
-    A CDF that is y too high is still y - v too high where the true one is larger by v,
-    so that the normal mixtures of all scores are at least E(y) on average.
+    E(y) bounds the average of the normal mixtures over all scores from below: if the
+    estimated CDF is too high by y at a score, it is too high by at least y - v at
+    scores where the true CDF is higher by v.
     """
     spread, price = map(float, normal_mixture(np.array(size)))
     deviation = math.sqrt(2 * spread)
@@ -161,23 +166,24 @@ def _largest_noise(size: float, prices: Floats) -> Floats:
 
 def _prices(sizes: Floats) -> Floats:
     """Return a grid of the Lagrange multipliers of a difference of rates."""
-    least, most = sizes.min(), sizes.max()
-    cheapest = least / (2 * math.sqrt(least + _PRIOR_ROWS))
-    return np.geomspace(cheapest, 8 * most + _PRIOR_ROWS, _N_PRICES)
+    smallest, largest = sizes.min(), sizes.max()
+    cheapest = smallest / (2 * math.sqrt(smallest + _PRIOR_ROWS))
+    return np.geomspace(cheapest, 8 * largest + _PRIOR_ROWS, _N_PRICES)
 
 
 def rate_ends(
     rates: Floats, sizes: Floats
 ) -> tuple[Callable[[float], float], Callable[[float], float]]:
-    """Return both ends of the largest difference of two rates, by level.
+    """Return functions for the lower and upper end of the largest difference, by tail.
 
-    Rates have the shape (n_groups, n_rates). One half of the level is for the product
-    of both groups' e-processes, which knows that rates near 0 and 1 vary less, and one
-    for the reversed e-process of the difference: the closer end counts.
+    Rates have the shape (n_groups, n_rates). One half of `tail` is spent on the product
+    of the e-processes of both groups, which uses that rates near 0 and 1 vary less. The
+    other half is spent on the reversed e-process of the difference. The closer of the
+    two ends counts.
 
-    By Lagrange's duality the largest difference of two rates whose product is below
-    1 / level is found group by group, at each price of a difference; the best price is
-    sharp, and any is valid.
+    By Lagrange's duality the largest difference of two rates whose product of
+    e-processes is below 1 / tail is found group by group, for each price of a
+    difference. Every price gives a valid bound, and the best price a sharp one.
     """
     prices, variances = _prices(sizes), variances_at_any_time(sizes)
     hits = rates * sizes
@@ -185,18 +191,22 @@ def rate_ends(
     ceilings = 1 - _minimise_rates(sizes - hits, hits, prices)
     first, other = np.triu_indices(len(rates), 1)
 
-    def low(level: float) -> float:
+    def low(tail: float) -> float:
         # A group and itself have no lower end above 0.
-        ends = floors.max(axis=0) - ceilings.min(axis=0) + math.log(level / 2) / prices
-        noise = two_means(variances[first] + variances[other], level / 2, sides=2)
+        ends = floors.max(axis=0) - ceilings.min(axis=0) + math.log(tail / 2) / prices
+        noise = mean_difference_noise(
+            variances[first] + variances[other], tail / 2, sides=2
+        )
         return float(max(ends.max(), (abs(rates[first] - rates[other]) - noise).max()))
 
-    def high(level: float) -> float:
+    def high(tail: float) -> float:
         highest = -math.inf
         for group, ceiling in enumerate(ceilings):
             others = np.delete(np.arange(len(rates)), group)
-            ends = ceiling - floors[others] - math.log(level / 2) / prices
-            noise = two_means(variances[group] + variances[others], level / 2)
+            ends = ceiling - floors[others] - math.log(tail / 2) / prices
+            noise = mean_difference_noise(
+                variances[group] + variances[others], tail / 2
+            )
             moved = rates[group] - rates[others] + noise
             highest = max(highest, float(np.minimum(ends.min(axis=-1), moved).max()))
         return highest
@@ -235,30 +245,30 @@ def _slope(rates: Floats, hits: Floats, misses: Floats) -> Floats:
 def largest_gap_end(
     first: tuple[Floats, Floats], second: tuple[Floats, Floats]
 ) -> Callable[[float], float]:
-    """Return the lower end of the largest gap of two groups' CDFs, by level.
+    """Return a function for the lower end of the gap of two groups' CDFs, by tail.
 
-    Groups are given by distinct scores and numbers of rows. Each row's own score is a
-    threshold, at which the other rows are compared; the reversed e-processes of all
-    thresholds are mixed, with one half for the rows of each group.
+    Groups are given by distinct scores and numbers of rows. The score of each row is a
+    threshold at which the other rows are compared. The reversed e-processes of all
+    thresholds are mixed, the thresholds of each group with the weight one half.
     """
     sizes = np.array([rows.sum() for _, rows in (first, second)], dtype=float)
     gaps, shares = _gaps_without_each_row(first, second, sizes)
     order = np.argsort(-gaps)
-    # The least gap of each block counts for all of its rows.
+    # The smallest gap of each block counts for all of its rows.
     last = np.unique(np.geomspace(1, len(gaps), _N_BLOCKS).astype(np.intp)) - 1
     gaps = gaps[order][last]
     shares = np.diff(np.cumsum(shares[order])[last], prepend=0)
     logarithms, variance = np.log(shares), gap_variance(sizes)
 
-    def end(level: float) -> float:
+    def end(tail: float) -> float:
         def excess(gap: float) -> float:
             noise = np.maximum(gaps - gap, 0)
             evidence = logarithms + log_e_value_of_noise(noise, variance)
-            most = evidence.max()  # so that no power overflows
-            return float(most + np.log(np.exp(evidence - most).sum() * level))
+            largest = evidence.max()  # so that no power overflows
+            return float(largest + np.log(np.exp(evidence - largest).sum() * tail))
 
         highest = float(gaps[0])
-        reach = _largest_noise_of_means(variance, -math.log(level * shares[0]))
+        reach = _largest_noise_of_means(variance, -math.log(tail * shares[0]))
         return float(brentq(excess, highest - reach, highest, xtol=1e-12))
 
     return end
@@ -267,7 +277,8 @@ def largest_gap_end(
 def gap_variance(sizes: Floats) -> Any:
     """Return the variance of the gap at the score of one row of two groups.
 
-    `sizes` have the shape (2, ...). The row itself is left out, of whichever group.
+    `sizes` have the shape (2, ...). The row whose score it is, of either group, is left
+    out.
     """
     return variances_at_any_time(_less_one(sizes)).sum(axis=0)
 
@@ -280,7 +291,7 @@ def _less_one(sizes: Floats) -> Floats:
 def _gaps_without_each_row(
     first: tuple[Floats, Floats], second: tuple[Floats, Floats], sizes: Floats
 ) -> tuple[Floats, Floats]:
-    """Return the gap of the CDFs at each row's score without that row."""
+    """Return the gap of two CDFs at the score of each row, with this row left out."""
     gaps, shares = [], []
     for own, other, n_own, n_other in (
         (first, second, *sizes),

@@ -23,7 +23,8 @@ from skfair.metrics._exposure import ExposureDifference
 from skfair.metrics._madd import MADD
 from skfair.metrics._many_groups import CVaRFairness, MaxGap
 from skfair.metrics._mcdp import MCDP
-from skfair.metrics._metric import Estimate, Exchangeable, Metric
+from skfair.metrics._metric import Exchangeable, Metric
+from skfair.metrics._parts import Estimate
 from skfair.metrics._rates import (
     DemographicParity,
     EqualizedOdds,
@@ -59,7 +60,7 @@ METRICS: Mapping[str, type[Metric]] = {
         TruePositiveRateDifference,
     )
 }
-#: Arguments that have a value for each row, and are no options.
+#: Arguments that have a value for each row, and are not options.
 _OF_ROWS = (
     *("y_true", "y_pred", "y_score"),
     *("sensitive_features", "sample_weight", "counts", "clusters"),
@@ -69,8 +70,8 @@ _OF_ROWS = (
 def as_metric(metric: Any, **options: Any) -> Metric:
     """Turn a metric as users pass it into an object with its options.
 
-    That is a function of skfair, a name of it or of its scorer, a class or an object
-    of metrics, any other function, or a `functools.partial` of one of these.
+    Users pass a function of skfair, its name or its scorer's, a class or an object of
+    metrics, any other function, or a `functools.partial` of a function.
     """
     if isinstance(metric, partial):
         if metric.args:
@@ -126,7 +127,7 @@ def check_options(kind: type[Metric], options: Mapping[str, Any]) -> None:
 
 
 def _shared(kind: type[Metric] | None) -> dict[str, Any]:
-    """Return the null hypothesis of the metric that `functools.wraps` has wrapped."""
+    """Return the null hypothesis of a metric wrapped by `functools.wraps`."""
     return {} if kind is None else {"null": kind.exchangeable}
 
 
@@ -197,7 +198,7 @@ class UserMetric(Metric):
         """Leave the rows as they are: the function checks them."""
         return rows
 
-    def parts(self, rows: Rows) -> list[Rows]:
+    def check_classes(self, rows: Rows) -> list[Rows]:
         """Return the rows as they are, with all columns of scores."""
         return [rows]
 
@@ -208,7 +209,7 @@ class UserMetric(Metric):
 
     def collect(self, rows: Rows) -> Rows:
         """Return a row for each of the people."""
-        return rows.singly()
+        return rows.split_into_people()
 
     def why_undefined(self, statistic: Rows) -> tuple[str, str]:
         """Say why groups cannot be compared: an expected group is too small."""
@@ -237,13 +238,13 @@ class UserMetric(Metric):
                 f"{self.name}."
             ) from None
 
-    def find(self, statistic: Rows) -> Estimate:
+    def estimate_statistic(self, statistic: Rows) -> Estimate:
         """Find the value of rows, or why it has none."""
-        estimate = super().find(statistic)
+        estimate = super().estimate_statistic(statistic)
         return estimate._replace(defined=not math.isnan(estimate.value))
 
     def evaluate(self, rows: Rows, groups_as_given: Any = None) -> float:
-        """Evaluate rows; raise where the groups as given have a value, labels none."""
+        """Evaluate rows; raise if only the groups as they are given have a value."""
         if rows.strata is not None or groups_as_given is None:
             return float(super().evaluate(rows))
         error, value = None, math.nan
@@ -260,8 +261,8 @@ class UserMetric(Metric):
     def _compare_with(
         self, groups_as_given: Any, rows: Rows, error: Exception | None
     ) -> None:
-        """Raise where the function has a value for the groups as they are given."""
-        single = rows.singly()
+        """Raise if the function has a value for the groups as they are given."""
+        single = rows.split_into_people()
         if rows.n is not None:
             people = np.repeat(np.arange(len(rows)), rows.n)
             groups_as_given = take_rows(groups_as_given, people)

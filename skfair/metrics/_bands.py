@@ -21,14 +21,14 @@ from skfair.statistics._distributions import MAX_EXACT, Gap
 _FEW_BINS = 2**12
 
 
-#: Bounds of a metric of a difference of CDFs, from its least and its largest values.
+#: Bounds of a metric of a difference of CDFs, from its smallest and its largest values.
 BandBounds: TypeAlias = Callable[[Gap, Gap], tuple[float, float]]
 
 
 def bound_largest(
     histogram: Rows, multigroup: Multigroup, bounds: BandBounds
 ) -> tuple[float, float]:
-    """Bound the largest value of all pairs of groups, of scores in bins."""
+    """Bound the largest value over pairs of groups whose scores are known by bins."""
     pairs: Sequence[Pair] = compared_pairs(histogram.n_groups, multigroup)
     lower = 0.0
     if histogram.n_bins > _FEW_BINS:  # few bins show which pairs may have the largest
@@ -39,14 +39,14 @@ def bound_largest(
 
 
 def bound_measure(measure: Measure, low: Gap, high: Gap) -> tuple[float, float]:
-    """Return the measures of the least and of the largest absolute difference."""
-    least = np.maximum(np.maximum(low.signed, -high.signed), 0)
+    """Bound the measure of a gap that lies between `smallest` and `largest`."""
+    smallest = np.maximum(np.maximum(low.signed, -high.signed), 0)
     most = np.maximum(high.signed, -low.signed)
-    return measure(low._replace(signed=least)), measure(low._replace(signed=most))
+    return measure(low._replace(signed=smallest)), measure(low._replace(signed=most))
 
 
 class Bands:
-    """Cells of scores in bins, and what the bounds of several pairs share."""
+    """Cells of scores in bins, with sums that the bounds of several pairs need."""
 
     def __init__(self, cells: Rows) -> None:
         self.cells = cells
@@ -55,8 +55,8 @@ class Bands:
         self.of_groups = rows_by_code(cells.groups.codes, cells.n_groups)
 
     @cached_property
-    def everyone(self) -> tuple[Floats, NDArray[Any], NDArray[Any]]:
-        """Scores at which a CDF may rise, and bounds of everyone's sums of weights."""
+    def overall(self) -> tuple[Floats, NDArray[Any], NDArray[Any]]:
+        """Scores at which a CDF may rise, and bounds of the overall sums of weights."""
         lows, highs = self.cells.low, self.cells.high
         assert lows is not None
         assert highs is not None
@@ -65,17 +65,17 @@ class Bands:
         return scores, early, late
 
     def cells_of(self, group: int) -> tuple[Floats, Floats, NDArray[Any]]:
-        """Return least scores, largest scores and weights of the cells of a group."""
+        """Return smallest and largest scores and weights of the cells of a group."""
         own = self.of_groups[group]
         assert self.cells.low is not None
         assert self.cells.high is not None
         return self.cells.low[own], self.cells.high[own], self.weights[own]
 
     def difference(self, first: int, second: int | None) -> tuple[Gap, Gap]:
-        """Return the least and largest difference of the CDFs of two groups.
+        """Return the smallest and largest difference of the CDFs of two groups.
 
-        The CDF of a group is largest if all rows of a cell have the least score, and
-        smallest if all have the largest. Everyone is None.
+        The CDF of a group is largest if all rows of a cell have the smallest score of
+        the cell, and smallest if all have the largest. None stands for everyone.
         """
         lows, highs, weights = self.cells_of(first)
         totals = self.cells.totals
@@ -84,7 +84,7 @@ class Bands:
         exact = weights.dtype.kind == "i" and float(ours) * float(theirs) < MAX_EXACT
         up, down = (theirs, ours) if exact else (1 / ours, 1 / theirs)
         if second is None:
-            scores, early, late = self.everyone
+            scores, early, late = self.overall
         else:
             *ends, others = self.cells_of(second)
             scores = np.unique(np.concatenate([lows, highs, *ends]))
@@ -120,7 +120,7 @@ def _largest_bounds(
 ) -> tuple[float, float, list[Pair]]:
     """Bound the largest value of a metric, and return the pairs that may attain it.
 
-    It is at least `lower`, the value of other pairs perhaps.
+    `lower` is a lower bound from other pairs.
     """
     ends = [band_bounds(*bands.difference(*pair)) for pair in pairs]
     lower = max([lower, *(low for low, _ in ends)])

@@ -50,7 +50,7 @@ class Steps:
     def from_rows(cls, rows: Rows) -> Steps:
         """Return the steps of checked rows, sorted by score.
 
-        Of others equal scores, groups and outcomes are one step.
+        If rows are not sorted yet, rows of equal score, group and outcome are one step.
         """
         rows, is_ordered = rows.grouped(), rows.is_ordered
         codes, weights, n_groups = rows.groups.codes, rows.mass, rows.n_groups
@@ -86,10 +86,11 @@ class Steps:
 
 
 def _bounding_curves(cells: Rows) -> Iterator[tuple[Floats, Floats]]:
-    """Yield curves below and above C of each group, as rows of two arrays.
+    """Yield the lowest and highest possible curve C of each group, as rows of arrays.
 
-    C is least if positive rows have the largest score of their cell and negative ones
-    count from its least score on, each with the largest score of the cell.
+    C is lowest if positive rows have the largest score of their cell, and if negative
+    rows have the largest score too, but are counted from the smallest score of their
+    cell on.
     """
     n_groups, low, high = cells.n_groups, cells.low, cells.high
     assert low is not None
@@ -110,7 +111,7 @@ def _bounding_curves(cells: Rows) -> Iterator[tuple[Floats, Floats]]:
 
 
 def bound_curve_gap(cells: Rows, multigroup: Multigroup) -> tuple[float, float]:
-    """Bound `calibration_gap` of the rows of cells of scores in bins."""
+    """Bound `calibration_gap` of rows whose scores are known by bins only."""
     shares = (cells.totals / cells.totals.sum())[:, np.newaxis]
     lower = upper = 0.0
     for low, high in _bounding_curves(cells):
@@ -119,15 +120,15 @@ def bound_curve_gap(cells: Rows, multigroup: Multigroup) -> tuple[float, float]:
             own = shares * (high - low)
             above = low + own - (shares * high).sum(axis=0)
             below = (shares * low).sum(axis=0) + own - high
-            least = np.maximum(above, below)
+            lower_gaps = np.maximum(above, below)
             above = high - own - (shares * low).sum(axis=0)
             below = (shares * high).sum(axis=0) - own - low
             most = np.maximum(above, below)
         else:
-            least = low.max(axis=0) - high.min(axis=0)
+            lower_gaps = low.max(axis=0) - high.min(axis=0)
             smallest, second = np.partition(low, 1, axis=0)[:2]
             most = high - np.where(low == smallest, second, smallest)
-        lower = max(lower, float(least.max(initial=0)))
+        lower = max(lower, float(lower_gaps.max(initial=0)))
         upper = max(upper, float(most.max(initial=0)))
     return lower, upper
 
@@ -139,7 +140,7 @@ class CalibrationGap(MetricOfPairs):
     inputs = ("y_true", "y_score")
     exchangeable = "similar scores"
     maximum = 2.0
-    bounded_by_bins = True
+    has_range_from_bins = True
 
     pos_label: Hashable = None
 
@@ -156,8 +157,8 @@ class CalibrationGap(MetricOfPairs):
     def locate(self, statistic: Steps) -> Located:
         """Find the largest difference of two curves, and both curves there."""
         value, score, heights = largest_curve_gap(statistic, self.multigroup)
-        everyone = float(statistic.shares @ heights)
-        located = locate_largest(heights, everyone, self.multigroup)
+        overall = float(statistic.shares @ heights)
+        located = locate_largest(heights, overall, self.multigroup)
         located = located._replace(value=value)
         if located.pair[0] == located.pair[1]:
             located = located._replace(pair=(0, 1), figures=(heights[0], heights[1]))
@@ -194,7 +195,7 @@ class CalibrationGap(MetricOfPairs):
         positive = positive_rows(histogram.y_true, "y_true", self.pos_label)
         return replace(histogram, y_true=positive)
 
-    def bound(self, histogram: Rows) -> tuple[float, float]:
+    def range_from_bins(self, histogram: Rows) -> tuple[float, float]:
         """Bound the metric of rows whose scores and labels are known by bins."""
         return bound_curve_gap(histogram, self.multigroup)
 
@@ -244,7 +245,8 @@ default=None
         and 1, or -1 and 1; others need it.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
         The largest difference between two groups, or between a group and everyone,
-        whose C is the mean of those of the groups by weight. The second is smaller.
+        whose C is the mean of those of the groups by weight. The pooled value is
+        smaller.
     multistratum : {"max", "weighted"}, default="max"
         The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -281,15 +283,14 @@ default=None
 
     Notes
     -----
-    Noise alone makes it positive. `permutation_test` permutes groups among rows with
-    similar scores: all rows in the order of their scores, ties together, are cut into
-    as many cells as the root of their number, in which all groups count alike, and
-    groups are permuted within each. If
-    the group tells nothing of the outcome beyond the score, rows of one cell are
-    exchangeable but for what scores differ within it, which is of the order of one
-    over the number of cells, so that the level is approximate. It is exact where scores
-    within cells are equal. Groups may differ in their scores.
-    `bootstrap_interval` gives an interval.
+    Noise alone makes the value positive. `permutation_test` permutes groups among rows
+    with similar scores. All rows in the order of their scores, ties together, are cut
+    into as many cells as the root of their number; all groups have the same weight in
+    this cut. Groups are permuted within cells. If the group tells nothing of the
+    outcome beyond the score, rows of one cell are exchangeable except for the
+    differences of their scores. These are of the order of one over the number of cells,
+    so that the level is approximate. It is exact where scores within cells are equal.
+    Groups may differ in their scores. `bootstrap_interval` gives an interval.
 
     References
     ----------
@@ -341,5 +342,5 @@ def largest_curve_gap(
 
 
 def _mean(shares: Floats, curves: Floats) -> Floats:
-    """Return the mean of the curves, whatever the order of the groups."""
+    """Return the mean of curves, with the same rounding for any order of groups."""
     return np.asarray(np.sort(shares[:, np.newaxis] * curves, axis=0).sum(axis=0))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -19,24 +18,20 @@ from skfair._utils._text import shown
 from skfair._utils._validation import check_real
 from skfair._utils._warnings import warn_user
 from skfair.metrics._as_metric import METRICS, as_metric
-from skfair.metrics._metric import (
-    Estimate,
-    Metric,
-    take_stratum,
-    undefined_estimate,
-)
+from skfair.metrics._metric import Metric
 from skfair.metrics._metric_bounds import bounds_of_bins
 from skfair.metrics._quantiles import UNDEFINED, Comparisons, Method
-from skfair.metrics._strata import combine_numbers
-from skfair.metrics._undefined import join_reasons
+from skfair.metrics._strata import Stratum, combine_numbers
 from skfair.statistics._cells import round_to_edges
 
 
-def bounded_metric(metric: Any, **options: Any) -> Metric:
+def metric_with_noise_bounds(metric: Any, **options: Any) -> Metric:
     """Turn a metric as users pass it into one with bounded noise, or raise."""
     found = as_metric(metric, **options)
-    if not found.bounded:
-        names = ", ".join(kind.name for kind in METRICS.values() if kind.bounded)
+    if not found.has_noise_bounds:
+        names = ", ".join(
+            kind.name for kind in METRICS.values() if kind.has_noise_bounds
+        )
         raise ValueError(
             f"metric must be one of {names}, or a functools.partial of it, got "
             f"{shown(metric)}. bootstrap_interval takes any metric, and is approximate."
@@ -58,7 +53,7 @@ class ConfidenceInterval(Result):
     method : str
     pair : tuple or None
         Labels of the two groups with the value; the second is None for everyone. None
-        for metrics that are no largest comparison of groups.
+        for metrics that are not a largest comparison of groups.
     place : float, tuple or None
         Where they have it: a score, for MCDP with a window its ends, for equalized odds
         the true and the predicted class. None for other metrics.
@@ -121,7 +116,7 @@ default=None
         largest value over strata, or for their mean with a metric of
         ``multistratum="weighted"``.
     confidence_level : float in (0, 1), default=0.95
-        Probability that the interval covers the true value, or less than it.
+        The interval covers the true value with at least this probability.
     method : {"band", "finite_sample", "anytime"}, default="band"
         With ``"band"``, quantiles of normal noise and of Brownian bridges: the level is
         kept in large samples, and measured to be kept from 20 rows a group on
@@ -136,11 +131,11 @@ default=None
     counts : array-like of shape (n_samples,), default=None
         How many people each row stands for; by default one.
     clusters : array-like of shape (n_samples,), default=None
-        Person of each row, where people have several: visits, loans, months. They count
-        by the effective number of people, as if all rows of a person were alike; where
-        they are not, the interval is wider than it need be, see the notes. All rows of
-        a person must have the same group and stratum. None unless the method is
-        ``"band"``.
+        Person of each row, where people have several rows: visits, loans, months. Rows
+        count by the effective number of people, as if all rows of a person were alike;
+        where they are not alike, the interval is wider than necessary, see the notes.
+        All rows of a person must have the same group and stratum. None unless the
+        method is ``"band"``.
     **options : dict
         Options of the metric, such as ``pos_label="yes"`` or ``epsilon=0.05``. One that
         has the name of a parameter here is set by `functools.partial`.
@@ -178,39 +173,42 @@ default=None
     Rows are independent, and the numbers of rows of the groups are fixed, or random and
     conditioned on. With `alpha` = (1 - `confidence_level`) / 2:
 
-    - The true disparity is that of one pair of groups, and exceeds the sample's value
-      for this pair by more than its quantile with probability `alpha`. No correction
-      for the number of pairs is needed.
+    - One pair of groups has the true disparity, which exceeds the sample's value
+      for this pair by more than its quantile with probability at most `alpha`. No
+      correction for the number of pairs is needed.
     - The value of a pair exceeds its true disparity by at most the norm of the noise,
-      which is below its quantile for all pairs at once with probability 1 - `alpha`,
-      by Bonferroni's inequality.
+      which is below its quantile for all pairs at once with probability at least
+      1 - `alpha`, by Bonferroni's inequality.
 
-    With ``method="anytime"`` a pair of groups is bounded by a supermartingale of the
-    difference of its means, in the order in which rows would leave again: a large group
-    adds no width. Rates have half of the level for it, and half for the product of
-    beta-binomial mixtures of both groups. The lower end of MCDP(0) mixes the
-    differences at the scores of all rows. Other differences of CDFs are bounded by the
-    product of normal mixtures [4]_. Where a group is compared with everyone, in max-gap
-    and in CVaR fairness the bounds of each group are added up [3]_ [4]_.
+    With ``method="anytime"`` a supermartingale bounds the difference of the means of
+    two groups. It takes rows in the order in which they would leave again, so that a
+    large group adds no width. For rates this bound has half of the level, and the
+    product of beta-binomial mixtures of both groups has the other half. The lower end
+    of MCDP(0) mixes the differences at the scores of all rows. Other differences of
+    CDFs are bounded by the product of normal mixtures [4]_. In comparisons with
+    everyone, in max-gap and in CVaR fairness, the bounds of each group are added up
+    [3]_ [4]_.
 
-    With strata, the pairs are those of all strata together, and the numbers of rows
-    are those of groups within strata. For a mean over strata, whose weights are taken
-    as they are, each stratum has its share of `alpha`.
+    With strata, the pairs of all strata are compared together, by the numbers of rows
+    of groups within strata. For a mean over strata, the weights of strata are taken as
+    known, and each stratum has its share of `alpha`.
 
-    Noise alone makes MADD positive, and its upper end takes this into account. An end
-    that falls below the value is moved to it; `certify` gives the end as it is.
+    Noise alone makes MADD positive, and the upper end for MADD takes this into account.
+    An upper end below the value is moved to the value; `certify` gives the end as it
+    is.
 
     The interval of MADD with ``bandwidth="auto"`` is for the mean over the bandwidths
     that the data chose. The choice itself is not accounted for.
 
     With ``scale="rank"`` the interval is for the disparity on the scale of the ranks of
-    these rows: that of MCDP holds for all scales at once, so its level is kept, and
-    those of ABCC and MADD, for ``method="band"`` only, were measured to keep theirs.
+    these rows. The interval of MCDP holds for all scales at once, and keeps its level.
+    ABCC and MADD have intervals for ``method="band"`` only, which were measured to keep
+    their level.
 
-    Intervals of numbers (differences of errors, and metrics with ``scale="real"``) are
-    those of the numbers divided by the range that is seen in all groups together. They
-    need ``method="band"``: for numbers without a known range no interval of a mean
-    keeps its level at a given number of rows for every distribution [5]_.
+    For numbers (differences of errors, and metrics with ``scale="real"``) the interval
+    is computed after division by the range seen in all groups together. It needs
+    ``method="band"``: for numbers without a known range no interval of a mean keeps its
+    level at a given number of rows for every distribution [5]_.
 
     References
     ----------
@@ -234,8 +232,10 @@ default=None
     >>> result.value, round(result.lower, 3), round(result.upper, 3)
     (0.581, 0.529, 0.616)
     """
-    metric = bounded_metric(metric, **options)
-    level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
+    metric = metric_with_noise_bounds(metric, **options)
+    confidence_level = check_real(
+        "confidence_level", confidence_level, 0, 1, closed="neither"
+    )
     columns = sensitive_features, control_features, sample_weight, counts, clusters
     takes_bins = metric.compares_distributions
     rows = metric.read(y_true, y_score, *columns, takes_bins=takes_bins)
@@ -243,7 +243,7 @@ default=None
     if rows.n_bins:
         bounds, rows = bounds_of_bins(metric, rows), round_to_edges(rows)
     comparisons = compare_rows(metric, method, rows)
-    tail, value = (1 - level) / 2, comparisons.value
+    tail, value = (1 - confidence_level) / 2, comparisons.value
     low = lower_bound(comparisons, tail)
     high = upper_bound(comparisons, tail)
     if bounds is not None and not math.isnan(value):
@@ -252,7 +252,7 @@ default=None
         high = min(comparisons.maximum, high + max(0.0, bounds.upper - value))
         value = min(max(value, bounds.lower), bounds.upper)
     pair, place = comparisons.locate()
-    return ConfidenceInterval(value, low, high, level, method, pair, place)
+    return ConfidenceInterval(value, low, high, confidence_level, method, pair, place)
 
 
 def compare_rows(
@@ -271,69 +271,46 @@ def compare_rows(
             f"clusters must be None with method={method!r}, whose bounds are for "
             "independent rows."
         )
-    comparisons = _compare_strata(metric, method, rows)
+
+    def compare_part(part: Rows) -> Comparisons:
+        """Compare the groups of checked rows of one stratum and class."""
+        return metric.compare(metric.observe(part), method)
+
+    def join_parts(
+        compared: Sequence[Comparisons], strata: Sequence[Stratum]
+    ) -> Comparisons:
+        """Join the comparisons of classes or strata: the largest, or the mean."""
+        if not compared:
+            return UNDEFINED._replace(maximum=metric.upper_limit)
+        weights = None
+        if strata and metric.averages_strata:
+            weights = [stratum.weight for stratum in strata]
+        return join_comparisons(compared, weights)
+
+    comparisons = metric.split(rows).evaluate(compare_part, join_parts)
     if comparisons.message:
         warn_user(comparisons.message, UndefinedMetricWarning)
     return comparisons
 
 
-def _compare_strata(metric: Metric, method: Method, rows: Rows) -> Comparisons:
-    """Compare the groups of each stratum, and join the strata."""
-    parts = metric.parts(rows)
-    if rows.strata is None:
-        return _compare_classes(metric, method, parts)
-    strata, reason = metric.split(rows)
-    compared = [
-        _compare_classes(metric, method, take_stratum(parts, stratum))
-        if stratum.groups is not None and reason is None
-        else UNDEFINED
-        for stratum in strata
-    ]
-    found = [not math.isnan(each.value) for each in compared]
-    estimates = [
-        Estimate(each.value, join_reasons(stratum.reason, each.reason), defined=defined)
-        for stratum, each, defined in zip(strata, compared, found, strict=True)
-    ]
-    estimate = metric.join_strata(strata, estimates)
-    estimate = estimate if reason is None else undefined_estimate(metric.name, reason)
-    if not any(found):
-        joined = UNDEFINED._replace(maximum=metric.largest)
-    else:
-        weights = None
-        if metric.averages_strata:
-            weights = [stratum.weight for stratum in compress(strata, found)]
-        joined = join([*compress(compared, found)], weights)
-    return joined._replace(reason=estimate.reason, message=estimate.message)
-
-
-def _compare_classes(
-    metric: Metric, method: Method, parts: Sequence[Rows]
+def join_comparisons(
+    parts: Sequence[Comparisons], weights: Sequence[float] | None
 ) -> Comparisons:
-    """Compare the groups by the scores of each class, or of the only one."""
-    compared = []
-    for part in parts:
-        compared.append(metric.compare(metric.observe(part), method))
-        if math.isnan(compared[-1].value):
-            return compared[-1]
-    return compared[0] if len(compared) == 1 else join(compared, None)
-
-
-def join(parts: list[Comparisons], weights: list[float] | None) -> Comparisons:
-    """Join comparisons of strata or classes: the largest, or the weighted mean."""
+    """Join comparisons of classes or strata: the largest, or their weighted mean."""
     if weights is None:
         return Comparisons(
             max(part.value for part in parts),
             sum(part.n_comparisons for part in parts),
-            lambda level: max(part.low(level) for part in parts),
-            lambda level: max(part.high(level) for part in parts),
+            lambda tail: max(part.low(tail) for part in parts),
+            lambda tail: max(part.high(tail) for part in parts),
             parts[0].maximum,
             max(parts, key=lambda part: part.value).locate,
         )
 
     def mean_of(bound: Callable[[Comparisons, float], float]) -> Callable[..., float]:
-        """Return the mean of the bounds of strata, each at its share of the level."""
-        return lambda level: float(
-            np.average([bound(p, level / len(parts)) for p in parts], weights=weights)
+        """Return the mean of the strata's bounds, each for its share of the tail."""
+        return lambda tail: float(
+            np.average([bound(p, tail / len(parts)) for p in parts], weights=weights)
         )
 
     value = combine_numbers([part.value for part in parts], weights)
@@ -350,9 +327,10 @@ def lower_bound(comparisons: Comparisons, tail: float) -> float:
 
 
 def upper_bound(comparisons: Comparisons, tail: float) -> float:
-    """Return bound that the true disparity exceeds with at most a given probability.
+    """Return the upper confidence bound of the true disparity.
 
-    It is at least the value, which noise makes larger than the true disparity.
+    The bound is at least the observed value, although noise makes the observed value
+    larger than the true disparity on average.
     """
     value = comparisons.value
     if math.isnan(value):
@@ -375,8 +353,8 @@ class CertifyResult(Result):
     at_most : float
         The value that the disparity is compared with.
     pvalue : float
-        Probability, at most, of data that speak as clearly against a disparity of more
-        than `at_most`, if there is one.
+        Upper bound on the probability of data that favour a smaller disparity at least
+        this strongly, if the true disparity exceeds `at_most`.
     certified : bool
         Whether `smallest_certified` is at most `at_most`, and so the p-value at most
         1 - `confidence_level`.
@@ -471,8 +449,8 @@ default=None
 
     Notes
     -----
-    The p-value is the smallest level whose one-sided upper bound is at most `at_most`.
-    Choose `at_most` before the data are seen: the level holds for one value.
+    The p-value is the smallest tail probability whose one-sided upper bound is at most
+    `at_most`. Choose `at_most` before the data are seen: the level holds for one value.
 
     Examples
     --------
@@ -485,28 +463,32 @@ default=None
     >>> result.certified, result.value, round(result.smallest_certified, 3)
     (True, 0.581, 0.611)
     """
-    metric = bounded_metric(metric, **options)
-    level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
+    metric = metric_with_noise_bounds(metric, **options)
+    confidence_level = check_real(
+        "confidence_level", confidence_level, 0, 1, closed="neither"
+    )
     columns = sensitive_features, control_features, sample_weight, counts, clusters
     rows = metric.read(y_true, y_score, *columns)
     comparisons = compare_rows(metric, method, rows)
     limit = check_real("at_most", at_most, 0, comparisons.maximum, closed="neither")
-    tail = 1 - level
-    least = upper_bound(comparisons, tail)
-    certified, pvalue = least <= limit, math.nan
-    if not math.isnan(least):
-        pvalue = smallest_level(
-            lambda tail_level: upper_bound(comparisons, tail_level) - limit
+    tail = 1 - confidence_level
+    bound = upper_bound(comparisons, tail)
+    certified, pvalue = bound <= limit, math.nan
+    if not math.isnan(bound):
+        pvalue = smallest_tail(
+            lambda probability: upper_bound(comparisons, probability) - limit
         )
         # The root is rounded, the decision is not.
         pvalue = (
             min(pvalue, tail) if certified else max(pvalue, math.nextafter(tail, 1))
         )
-    return CertifyResult(comparisons.value, limit, pvalue, certified, least, level)
+    return CertifyResult(
+        comparisons.value, limit, pvalue, certified, bound, confidence_level
+    )
 
 
-def smallest_level(excess: Callable[[float], float]) -> float:
-    """Return smallest probability at which a decreasing function is at most 0, or 1."""
+def smallest_tail(excess: Callable[[float], float]) -> float:
+    """Return the smallest probability at which a function is at most 0, else 1."""
 
     def end_at_logarithm(logarithm: float) -> float:
         return excess(math.exp(logarithm))

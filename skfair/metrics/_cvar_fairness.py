@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,13 +28,13 @@ from skfair.metrics._many_groups import (
     MaxGap,
     weigh_groups,
 )
-from skfair.metrics._metric import Estimate
+from skfair.metrics._parts import Estimate
 from skfair.metrics._permutation import (
     PermutationTestResult,
     permute,
 )
-from skfair.metrics._resampling import check_seed, evaluated
-from skfair.metrics._sample import Part, Sample
+from skfair.metrics._resampling import check_seed, read_and_evaluate
+from skfair.metrics._sample import Sample, SamplePart
 from skfair.statistics import CountTable
 
 
@@ -129,8 +129,14 @@ def max_gap_test(
     0.00...
     """
     metric = MaxGap(quality=quality, group_weights=group_weights, pos_label=pos_label)
-    columns = sensitive_features, None, sample_weight, counts
-    observed, sample = evaluated(metric, y_true, y_pred, *columns)
+    observed, sample = read_and_evaluate(
+        metric,
+        y_true,
+        y_pred,
+        sensitive_features=sensitive_features,
+        sample_weight=sample_weight,
+        counts=counts,
+    )
     within = metric.check(sample.rows).y_true
     return permute(
         sample,
@@ -278,7 +284,7 @@ def rate_variance(
     """
     check_flag("bias_correction", bias_correction)
     metric = MaxGap(quality=quality, pos_label=pos_label)
-    statistic = metric.tabulate(y_true, y_pred, sensitive_features, None, counts)
+    statistic = metric.read_statistic(y_true, y_pred, sensitive_features, None, counts)
     estimator = RateVarianceEstimator(
         "rate_variance", statistic, group_weights, sampling
     )
@@ -296,33 +302,39 @@ def rate_variance(
     )
 
 
+class SamplingDesign(NamedTuple):
+    """Weights and sampling probabilities of groups, as definition 7 needs them."""
+
+    #: Weights, which sum to one over the groups that take part.
+    weights: Floats
+    #: Probability of at least one row of a group, and of at least two.
+    one_row: Floats
+    two_rows: Floats
+
+
 def sampling_design(
     sampling: Sampling, weights: Floats, sizes: Integers
-) -> tuple[Floats, Floats, Floats]:
-    """Return group weights and sampling probabilities, as definition 7 needs.
-
-    These are the weights of the groups, which sum to one over those that take part, and
-    the probabilities that a group has at least one row, and at least two.
-    """
+) -> SamplingDesign:
+    """Return weights and sampling probabilities of groups, given their sizes."""
     name, parameter = _check_sampling(sampling)
     n_rows = int(sizes.sum())
     if name == "weighted":
         shares = weighted_shares(weights, EXPONENT if parameter is None else parameter)
         one_row, two_rows = (np.asarray(binom.sf(k, n_rows, shares)) for k in (0, 1))
-        return weights, one_row, two_rows
+        return SamplingDesign(weights, one_row, two_rows)
     if name == "attribute_specific":
         # gamma is the expected number of sampled groups: estimate it by their number.
         gamma = n_rows / max(sizes.max(initial=0), 1)
         sampled = np.minimum(1, (parameter or gamma) * weights)
-        return weights, sampled, sampled
+        return SamplingDesign(weights, sampled, sampled)
     weights = np.where(sizes >= 2, weights, 0.0)
     total = weights.sum()
     certain = np.ones(len(weights))
-    return weights / (total if total > 0 else 1), certain, certain
+    return SamplingDesign(weights / (total if total > 0 else 1), certain, certain)
 
 
 def _check_sampling(sampling: Any) -> tuple[str, float | None]:
-    """Return the name of a sampling design and its parameter, if one is given."""
+    """Return the name of a sampling design and its parameter, or None."""
     pair = isinstance(sampling, tuple) and len(sampling) == 2
     name, parameter = sampling if pair else (sampling, None)
     designs = ("fixed", "weighted", "attribute_specific")
@@ -354,10 +366,10 @@ def weighted_shares(weights: Floats, exponent: float) -> Floats:
 
 
 class RateVarianceEstimator:
-    """The estimator of definition 7 for the groups of a statistic of 0/1 outcomes.
+    """Estimator of definition 7 for the groups of a statistic of 0/1 outcomes.
 
-    Of weighted rows it counts rows only, see `weighted_rate_variance`. A warning says
-    where it is undefined.
+    Sample weights are ignored here, but not by `WeightedRateVariance`. A warning says
+    if the estimate is undefined.
     """
 
     def __init__(
@@ -397,16 +409,16 @@ class RateVarianceEstimator:
 
     @property
     def cells(self) -> Rows:
-        """People of each group with outcome 0, and then with outcome 1."""
+        """Return the people of each group with outcome 0, then with outcome 1."""
         n_groups = self.statistic.n_groups
         groups = replace(self.statistic.groups, codes=np.tile(np.arange(n_groups), 2))
         n = np.concatenate([self.sizes - self.hits, self.hits])
         return Rows(groups, y_pred=np.repeat([0.0, 1.0], n_groups), n=n)
 
     def moments(self, hits: NDArray[Any]) -> tuple[Floats, Floats]:
-        """Return F1 and F2 for each row of hits; nan where undefined.
+        """Return the terms F1 and F2 of F for each row of hits; nan where undefined.
 
-        Terms whose denominator is 0 are 0, as in definition 7.
+        As in definition 7, terms of groups whose denominator is 0 count as 0.
         """
         if not self.is_defined:
             undefined = np.full(len(hits), np.nan)
@@ -418,7 +430,7 @@ class RateVarianceEstimator:
         return f1, f2
 
     def estimate(self, statistic: Rows) -> float:
-        """Return F of a statistic of the same groups (equation 36)."""
+        """Return the estimate F (equation 36) for rows of this estimator's groups."""
         f1, f2 = self.moments(statistic.sums[np.newaxis])
         return float(f1[0] - f2[0] ** 2)
 
@@ -447,8 +459,8 @@ class RateVariance(DistanceFromAverage):
 
     estimator: RateVarianceEstimator
 
-    def find(self, statistic: Rows) -> Estimate:
-        """Estimate the variance of the rates of a statistic of the same groups."""
+    def estimate_statistic(self, statistic: Rows) -> Estimate:
+        """Estimate the variance of rates from rows of the estimator's groups."""
         value = self.estimator.estimate(statistic)
         return Estimate(value, defined=not math.isnan(value))
 
@@ -459,18 +471,18 @@ class WeightedRateVariance(DistanceFromAverage):
     def collect(self, rows: Rows) -> tuple[Rows, Rows]:
         """Collect the outcomes of rows by weight, and by squared weight."""
         rows = rows.grouped()
-        return rows, replace(rows, weight=rows.squared)
+        return rows, replace(rows, weight=rows.entry_squares)
 
-    def find(self, statistic: Any) -> Estimate:
+    def estimate_statistic(self, statistic: Any) -> Estimate:
         """Estimate the variance of the rates."""
         first, second = statistic
         first, weights = weigh_groups(first, self.group_weights)
         second, _ = weigh_groups(second, self.group_weights)
         sums = second.sums  # of squared weights
-        weights, *_ = sampling_design("fixed", weights, first.counts)
+        weights = sampling_design("fixed", weights, first.counts).weights
         if not weights.any():
             return Estimate(math.nan, defined=False)
-        products = first.totals**2.0 - first.sums_of_squares
+        products = first.totals**2.0 - first.group_squares
         pairs = np.where(first.counts >= 2, products, 0)
         squares = quotients(first.sums**2.0 - sums, pairs)
         rates = quotients(first.sums, first.totals)
@@ -672,7 +684,7 @@ def cvar_fairness_test(
     rows = y_true, y_pred, sensitive_features, sample_weight, counts
     estimator = RateVarianceEstimator(
         "cvar_fairness_test",
-        metric.tabulate(*rows),
+        metric.read_statistic(*rows),
         group_weights,
         sampling,
         weighted=weighted is not None,
@@ -680,12 +692,12 @@ def cvar_fairness_test(
     if weighted is None:
         variance = RateVariance(estimator=estimator)
         cells = estimator.cells
-        sample = Sample(variance, cells, (Part(cells),))
+        sample = Sample(variance, cells, (SamplePart(cells),))
     else:
         columns = sensitive_features, None, sample_weight, counts
         part = weighted.select(weighted.check(metric.read(y_true, y_pred, *columns)))
         part = replace(part, position=None)
-        sample = Sample(weighted, part, (Part(part),))
+        sample = Sample(weighted, part, (SamplePart(part),))
     test = permute(
         sample,
         sample.value,

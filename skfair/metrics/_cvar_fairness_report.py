@@ -25,11 +25,11 @@ from skfair.metrics._many_groups import (
 from skfair.metrics._means_of_groups import (
     Alternative,
     are_outcomes,
+    compute_means,
     distances,
     distances_of_difference,
     exact_pvalues,
     known_means,
-    means_of_groups,
     pvalues_of_difference,
     simultaneous_tail,
 )
@@ -115,7 +115,7 @@ default="selection_rate"
         - ``lower``, ``upper`` : interval of the rate, exact if `simultaneous`, else
           Wilson's,
         - ``weight``, ``average`` : weight of the group, weighted average of the rates,
-        - ``gap`` : distance of the rate from it,
+        - ``gap`` : distance of the rate from the average,
         - ``tail_share``, ``in_tail`` : part of the group that belongs to the tail, in
           [0, 1], and whether that is above 0,
         - ``rate_of_others`` : rate of all rows outside of the group,
@@ -148,26 +148,26 @@ default="selection_rate"
 
     Notes
     -----
-    The groups of the tail are selected by their large gaps. Unless `simultaneous`, some
-    of many groups have intervals without the average by chance alone.
+    Groups are in the tail because their gaps are large. Unless `simultaneous`, the
+    intervals of some of many groups exclude the average by chance alone.
 
-    Simultaneous intervals of rates are those of Clopper and Pearson, and exact: groups
-    are independent, each with the level ``confidence_level ** (1 / n_groups)``. Those
-    of differences add the distances of both rates from their ends as standard
-    deviations are added [4]_. A p-value is the smallest tail with which such an
-    interval lies beyond `epsilon`, against a `baseline` that of the binomial test.
-    Without both it is Fisher's exact one, given all outcomes; for two sides the smaller
-    tail is doubled. All have little power in groups of a few rows.
+    Simultaneous intervals of rates are exact intervals of Clopper and Pearson: groups
+    are independent, each with the level ``confidence_level ** (1 / n_groups)``. An
+    interval of a difference adds the distances of both rates from their ends as
+    standard deviations are added [4]_. A p-value is the smallest tail with which such
+    an interval lies beyond `epsilon`, against a `baseline` that of the binomial test.
+    Without both it is Fisher's exact p-value, given all outcomes; for two sides the
+    smaller tail is doubled. All tests have little power in groups of a few rows.
 
-    Cherian and Candès [5]_ answer the same questions by a bootstrap, whose intervals
-    are as wide in groups of 100 rows with rates of .3, and hardly ever hold near 0 and
+    Cherian and Candès [5]_ answer the same questions by a bootstrap. Its intervals are
+    equally wide in groups of 100 rows with rates of .3, and hardly ever hold near 0 and
     1 or in small groups (``benchmarks/group_bounds.py``).
 
-    Numbers that are no outcomes count as more rows of a rate that varies as little.
-    With sample weights, rows are Kish's effective number, rounded down for Fisher's
-    test. Both are approximate: where all groups had the same rate, from .05 to .5, and
-    rows had lognormal weights, groups were found at a false discovery rate of 5 % in 1
-    to 5.2 % of 600 samples in each of six settings with 2 to 100 groups.
+    Numbers other than 0 and 1 count as more rows of a rate that varies as little. With
+    sample weights, the number of rows is Kish's, rounded down for Fisher's test. Both
+    are approximate: where all groups had the same rate, from .05 to .5, and rows had
+    lognormal weights, groups were found at a false discovery rate of 5 % in 1 to 5.2 %
+    of 600 samples in each of six settings with 2 to 100 groups.
 
     References
     ----------
@@ -209,7 +209,9 @@ default="selection_rate"
     a  0.635         0.4             0.101            0.025
     """
     alpha = check_real("alpha", alpha, 0, 1, closed="left")
-    level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
+    confidence_level = check_real(
+        "confidence_level", confidence_level, 0, 1, closed="neither"
+    )
     check_flag("simultaneous", simultaneous)
     if baseline is not None:
         baseline = check_real("baseline", baseline, 0, 1, alternative="None or ")
@@ -218,17 +220,17 @@ default="selection_rate"
     rows = y_true, y_pred, sensitive_features, sample_weight, counts
     if isinstance(quality, str) or isinstance(y_pred, CountTable):
         metric = MaxGap(quality=quality, pos_label=pos_label)  # type: ignore[arg-type]
-        statistic: Rows = metric.tabulate(*rows)
+        statistic: Rows = metric.read_statistic(*rows)
     else:
         metric = MaxGap()
         statistic = _sum_numbers(metric, quality, *rows)
     groups = find_gaps(statistic, group_weights)
-    metric.warn_of(groups.estimate("cvar_fairness_report", 0.0))
+    groups.estimate("cvar_fairness_report", 0.0).warn()
     return tabulate_groups(
         groups,
         alpha,
         fractional,
-        level,
+        confidence_level,
         simultaneous=bool(simultaneous),
         baseline=baseline,
         epsilon=epsilon,
@@ -239,10 +241,10 @@ default="selection_rate"
 def _sum_numbers(
     metric: MaxGap, quality: Any, y_true: Any, y_pred: Any, groups: Any, *people: Any
 ) -> Rows:
-    """Read a number in [0, 1] of each row, from a quality that is no rate by name."""
+    """Read a number in [0, 1] of each row, from a quality that is not a rate."""
     warn_if_reordered(y_true=y_true, y_pred=y_pred, sensitive_features=groups)
-    given = {"y_true": y_true, "y_pred": y_pred}
-    numbers, counted = numbers_of(quality, given, check_scores)
+    arguments = {"y_true": y_true, "y_pred": y_pred}
+    numbers, counted = numbers_of(quality, arguments, check_scores)
     rows = metric.read(None, numbers, groups, None, *people)
     return (rows if counted.all() else rows[counted]).grouped()
 
@@ -261,8 +263,8 @@ def tabulate_groups(
     """Tabulate the groups by decreasing distance from the average."""
     shares = tail_shares(groups.gaps, groups.weights, alpha, fractional=fractional)
     statistic = groups.statistic
-    means, of_others = means_of_groups(statistic)
-    reference, compared = of_others, ~np.isnan(groups.gaps)
+    means, other_means = compute_means(statistic)
+    reference, compared = other_means, ~np.isnan(groups.gaps)
     if baseline is not None:
         reference, compared = known_means(baseline, len(compared)), groups.compared
     ends = wilson_interval(means.share, means.rows, confidence_level)
@@ -279,8 +281,8 @@ def tabulate_groups(
     if baseline is None and epsilon == 0 and are_outcomes(statistic):
         pvalues[compared] = exact_pvalues(statistic, compared, alternative)
     else:
-        both = means.take(compared), reference.take(compared)
-        pvalues[compared] = pvalues_of_difference(*both, epsilon, alternative)
+        samples = means.take(compared), reference.take(compared)
+        pvalues[compared] = pvalues_of_difference(*samples, epsilon, alternative)
     if compared.any():
         adjusted[compared] = false_discovery_control(pvalues[compared])
     columns = {
@@ -293,7 +295,7 @@ def tabulate_groups(
         "gap": groups.gaps,
         "tail_share": shares,
         "in_tail": shares > 0,
-        "rate_of_others": of_others.value,
+        "rate_of_others": other_means.value,
         "difference": difference,
         "difference_lower": np.maximum(difference - down, -1),
         "difference_upper": np.minimum(difference + up, 1),

@@ -22,8 +22,8 @@ from skfair.metrics._dcp_search import (
     RowResult,
     SearchMethod,
     check_time_limit,
-    etas,
     solve_rows,
+    unexplained_shares,
 )
 from skfair.metrics._inputs import check_group_weights, check_numeric
 from skfair.metrics._metric import Metric, evaluates
@@ -40,19 +40,19 @@ _MAX_SUM_TOLERANCE = 0.1
 
 def _weights(rows: Rows) -> Floats:
     """Return the share of the population in each group and true class."""
-    of_groups = shares_of_sums(rows.totals)[:, np.newaxis]
-    return of_groups * shares_of_sums(rows.matrices.sum(axis=2))
+    group_shares = shares_of_sums(rows.totals)[:, np.newaxis]
+    return group_shares * shares_of_sums(rows.matrices.sum(axis=2))
 
 
 def check_search(tol: Any, time_limit: Any, method: Any) -> tuple[float, float]:
-    """Check how a search ends; return its tolerance, and the seconds it may take."""
+    """Check when a search ends; return its tolerance, and its limit in seconds."""
     check_choice("method", method, get_args(SearchMethod))
     return check_real("tol", tol, 0, 1, closed="neither"), check_time_limit(time_limit)
 
 
 @dataclass(frozen=True, kw_only=True)
 class DCP(Metric):
-    """Least share of people who are treated differently, bounded from above."""
+    """Smallest share of people who are treated differently, bounded from above."""
 
     exchangeable = "same true label"
 
@@ -61,7 +61,7 @@ class DCP(Metric):
     time_limit: float | None = None
 
     def __post_init__(self) -> None:
-        """Check the options, which are checked nowhere else."""
+        """Check the options."""
         super().__post_init__()
         check_search(self.tol, self.time_limit, self.method)
 
@@ -70,15 +70,15 @@ class DCP(Metric):
         return encode_labels(rows)
 
     def select(self, rows: Rows) -> Rows:
-        """Return the rows with the classes that occur among them."""
+        """Return the rows, with only the classes that occur in them."""
         return drop_absent_classes(rows)
 
     def value(self, statistic: Rows) -> float:
-        """Find the share that the best baseline found does not explain."""
+        """Return the share of people that the best baseline found does not explain."""
         return self.search(statistic).upper
 
     def search(self, rows: Rows, *options: Any, is_defined: bool = True) -> DCPResult:
-        """Search the best baseline; options are `n_jobs` and `verbose`."""
+        """Search for the best baseline."""
         return DCPResult._solve(
             shares_of_sums(rows.matrices),
             _weights(rows),
@@ -108,7 +108,7 @@ def dcp(
 ) -> float:
     """Share of the population that a classifier treats differently.
 
-    Disparate conditional prediction (DCP) is the least share of people that must be
+    Disparate conditional prediction (DCP) is the smallest share of people that must be
     left out so that the confusion matrices of the others are the same in all groups:
     0 is equalized odds, for any number of classes and groups.
 
@@ -310,13 +310,12 @@ class DCPResult(TableResult):
         """
         metric = DCP(tol=tol, time_limit=time_limit, method=method)
         rows = y_true, y_pred, sensitive_features, sample_weight, counts
-        statistic = metric.tabulate(*rows)
-        refused = metric.refuse(statistic)
-        if refused is not None:
-            metric.warn_of(refused)
-        defined = refused is None
-        found: Any = metric.search(statistic, n_jobs, verbose, is_defined=defined)
-        return cls(**vars(found))
+        statistic = metric.read_statistic(*rows)
+        reason, advice = metric.why_undefined(statistic)
+        if reason:
+            metric.undefined(reason, advice).warn()
+        result: Any = metric.search(statistic, n_jobs, verbose, is_defined=not reason)
+        return cls(**vars(result))
 
     @classmethod
     def _solve(
@@ -333,7 +332,7 @@ class DCPResult(TableResult):
         *,
         is_defined: bool = True,
     ) -> Self:
-        """Solve for the weights of groups and true classes; nan where undefined."""
+        """Bound the DCP of groups and true classes with weights; nan if undefined."""
         tol, seconds = check_search(tol, time_limit, method)
         if is_defined:
             rows = solve_rows(
@@ -350,7 +349,7 @@ class DCPResult(TableResult):
             rows = [RowResult(np.nan, np.nan, nan, 0)] * len(classes)
         # Scaled again, so that a class that is alone has probability one exactly.
         baseline = np.array([row.baseline / row.baseline.sum() for row in rows])
-        eta = etas(baseline, confusion)
+        eta = unexplained_shares(baseline, confusion)
         # The parts are added up from the baseline returned: `upper` is its loss.
         uppers = (weights * eta).sum(axis=0)
         lowers = np.minimum([row.lower for row in rows], uppers)
@@ -402,7 +401,7 @@ class DCPResult(TableResult):
            group  class  disparity  too_rare
         0      1      1    0.05625       1.0
         """
-        return table_of_disparities(self)
+        return tabulate_disparities(self)
 
     def plot(
         self, ax: Axes | None = None, *, max_groups: int = 20, name: str | None = None
@@ -446,14 +445,15 @@ class DCPResult(TableResult):
         return DCPDisplay(result=self, max_groups=max_groups, name=name).plot(ax)
 
 
-def table_of_disparities(result: Any) -> pd.DataFrame:
+def tabulate_disparities(result: Any) -> pd.DataFrame:
     """Return the table by group and true class that `DCPResult.to_frame` describes."""
     at_group, at_class = np.indices(result.eta.shape).reshape(2, -1)
-    base, own = result.baseline[at_class], result.confusion[at_group, at_class]
+    rates = result.confusion[at_group, at_class]
+    baseline_rates = result.baseline[at_class]
     weight, eta = result.weights.ravel(), result.eta.ravel()
-    rare = quotients(own, base, np.inf).argmin(axis=1)
-    frequent = (own - (1 - eta[:, None]) * base).argmax(axis=1)
-    each = np.arange(len(eta))
+    rare = quotients(rates, baseline_rates, np.inf).argmin(axis=1)
+    frequent = (rates - (1 - eta[:, None]) * baseline_rates).argmax(axis=1)
+    entries = np.arange(len(eta))
     differs = eta > 0
     disparity = weight * np.nan_to_num(eta)
     whole = disparity.sum()
@@ -467,8 +467,8 @@ def table_of_disparities(result: Any) -> pd.DataFrame:
             "disparity": disparity,
             "share": disparity / whole if whole > 0 else disparity,
             "too_rare": names[rare].reset_index(drop=True).where(differs),
-            "rate": np.where(differs, own[each, rare], np.nan),
-            "baseline_rate": np.where(differs, base[each, rare], np.nan),
+            "rate": np.where(differs, rates[entries, rare], np.nan),
+            "baseline_rate": np.where(differs, baseline_rates[entries, rare], np.nan),
             "too_frequent": names[frequent].reset_index(drop=True).where(differs),
         }
     )
@@ -491,9 +491,9 @@ def dcp_bounds(
 ) -> DCPResult:
     """Bound the share of the population that a classifier treats differently.
 
-    Disparate conditional prediction (DCP) is the least share of people that must be
+    Disparate conditional prediction (DCP) is the smallest share of people that must be
     left out so that the confusion matrices of the others are the same in all groups.
-    That common matrix is the baseline.
+    The common matrix is the baseline.
 
     Parameters
     ----------
@@ -509,10 +509,10 @@ def dcp_bounds(
         of the confusion matrix has no influence and may be anything, even NaN.
         Columns of a dataframe are matched with those of `confusion` by label.
     method : {"auto", "local"}, default="auto"
-        ``"auto"`` ends with a proof: it looks at every vertex where the optimum can
-        lie where these are up to 400,000 for a class, for example 5 classes in 51
-        groups, and else solves linear programs on boxes. ``"local"`` searches without
-        proof, takes milliseconds, and returns the paper's lower bound.
+        ``"auto"`` ends with a proof. It evaluates every vertex where the optimum can
+        lie, if a class has at most 400,000 of them (for example 5 classes in 51
+        groups), and otherwise solves linear programs on boxes. ``"local"`` searches
+        without proof, takes milliseconds, and returns the paper's lower bound.
     tol : float in (0, 1), default=1e-4
         The search ends when ``upper - lower`` is at most this.
     time_limit : float, default=None
@@ -562,7 +562,7 @@ def dcp_bounds(
     (0.05625, 0.05625, True)
     """
     sum_tolerance = check_sum_tolerance(sum_tolerance)
-    confusion, matrix_classes = _aligned_matrices(confusion)
+    confusion, matrix_classes = _align_matrices(confusion)
     matrices = check_table(
         "confusion", confusion, ("n_groups", "n_classes", "n_classes")
     )
@@ -575,9 +575,9 @@ def dcp_bounds(
     classes = first_labels(
         {"confusion": matrix_classes, "label_frequencies": columns}, n_classes
     )
-    in_order = positions("label_frequencies", columns, classes, "classes")
+    in_order = match_labels("label_frequencies", columns, classes, "classes")
     frequencies = frequencies[:, in_order]
-    groups = _groups_in_order(label_frequencies, group_weights, n_groups)
+    groups = _order_groups(label_frequencies, group_weights, n_groups)
     # The row of a class that a group never has is not read.
     absent = (frequencies == 0)[..., None]
     tables = {
@@ -594,7 +594,7 @@ def dcp_bounds(
     return DCPResult._solve(matrices, weights, groups, classes[1], *search)
 
 
-def _aligned_matrices(confusion: Any) -> tuple[Any, pd.Index | None]:
+def _align_matrices(confusion: Any) -> tuple[Any, pd.Index | None]:
     """Return confusion matrices with classes in the order of the first."""
     if not (isinstance(confusion, (list, tuple)) and confusion):
         return confusion, None
@@ -604,13 +604,13 @@ def _aligned_matrices(confusion: Any) -> tuple[Any, pd.Index | None]:
     reference = "confusion[0]", tuple(classes.tolist())
     aligned = []
     for a, matrix in enumerate(confusion):
-        rows = positions(f"confusion[{a}]", matrix.index, reference, "classes")
-        columns = positions(f"confusion[{a}]", matrix.columns, reference, "classes")
+        rows = match_labels(f"confusion[{a}]", matrix.index, reference, "classes")
+        columns = match_labels(f"confusion[{a}]", matrix.columns, reference, "classes")
         aligned.append(matrix.iloc[rows, columns].to_numpy())
     return aligned, classes
 
 
-def _groups_in_order(
+def _order_groups(
     label_frequencies: Any, group_weights: Any, n_groups: int
 ) -> tuple[Hashable, ...]:
     """Return the labels of the groups in the order of `confusion`."""
@@ -619,7 +619,7 @@ def _groups_in_order(
         "group_weights": row_labels(group_weights),
     }
     reference = first_labels(labels, n_groups)
-    order = positions("group_weights", labels["group_weights"], reference, "groups")
+    order = match_labels("group_weights", labels["group_weights"], reference, "groups")
     if (order != np.arange(n_groups)).any():
         raise ValueError(
             "group_weights must have its groups in the order of label_frequencies, "
@@ -631,12 +631,12 @@ def _groups_in_order(
 
 
 def check_sum_tolerance(sum_tolerance: Any) -> float:
-    """Return how much sums of frequencies may differ from one."""
+    """Check the tolerance of sums of frequencies that should be one."""
     return check_real("sum_tolerance", sum_tolerance, 0, _MAX_SUM_TOLERANCE)
 
 
 def check_table(name: str, values: Any, shape: tuple[int | str, ...]) -> Floats:
-    """Return values as floats of a shape; a str in it stands for any length but 0."""
+    """Return values as floats of `shape`, where a str means any length but 0."""
     array = check_numeric(values, name, "an array of numbers")
     fits = array.ndim == len(shape) and array.size > 0
     fits = fits and all(
@@ -655,9 +655,9 @@ def check_distributions(
     groups: Sequence[Hashable],
     classes: Sequence[Hashable],
 ) -> list[Floats]:
-    """Check tables of shares by group; return them with sums of exactly one.
+    """Check tables of shares by group; return tables that sum to exactly one.
 
-    Sums are those over the last axis.
+    The sums are over the last axis.
 
     `groups` and `classes` name the first two axes in messages.
     """
@@ -669,7 +669,7 @@ def check_distributions(
                 f"{name} must hold finite, non-negative numbers, got {table[at]} for "
                 f"group {groups[at[0]]!r}, class {classes[at[1]]!r}."
             )
-    with np.errstate(over="ignore"):  # inf is no sum of shares either
+    with np.errstate(over="ignore"):  # inf is not a sum of shares either
         sums = {name: table.sum(axis=-1) for name, table in tables.items()}
     errors = {name: np.abs(total - 1) for name, total in sums.items()}
     largest = max(float(error.max()) for error in errors.values())
@@ -687,7 +687,7 @@ def check_distributions(
 
 
 def _sum_advice(largest: float) -> str:
-    """Return advice for sums that differ from one, the worst of them by `largest`."""
+    """Write advice for sums that should be one; the worst is off by `largest`."""
     if largest > _MAX_SUM_TOLERANCE:
         return "Expected shares: divide percentages by 100, and counts by their sums."
     # Rounded up to two digits, so that the value itself is accepted.
@@ -699,12 +699,12 @@ def _sum_advice(largest: float) -> str:
 
 
 def row_labels(values: Any) -> pd.Index | None:
-    """Return the index of a pandas object; None where rows have no labels."""
+    """Return the index of a pandas object, or None if rows have no labels."""
     return values.index if isinstance(values, (pd.Series, pd.DataFrame)) else None
 
 
 def column_labels(values: Any) -> pd.Index | None:
-    """Return the names of the columns of a dataframe; None where there are none."""
+    """Return the column names of a dataframe, or None if there are none."""
     if isinstance(values, pd.DataFrame):
         return values.columns
     table = nw.from_native(values, eager_only=True, pass_through=True)
@@ -716,7 +716,7 @@ def first_labels(
 ) -> tuple[str, tuple[Hashable, ...]]:
     """Return the name of the first argument that has labels, and the labels.
 
-    If none has any, the name is empty and the labels are positions.
+    If no argument has labels, the name is empty and the labels are positions.
     """
     for name, index in labels.items():
         if index is not None:
@@ -724,30 +724,30 @@ def first_labels(
     return "", tuple(range(length))
 
 
-def positions(
+def match_labels(
     name: str,
     labels: pd.Index | None,
     reference: tuple[str, tuple[Hashable, ...]],
-    of_what: str,
+    axis_name: str,
 ) -> Integers:
-    """Return the position of each label of `reference` among `labels`."""
+    """Find the position of each label of `reference` among `labels`."""
     other, wanted = reference
     if labels is None or tuple(labels.tolist()) == wanted:
         return np.arange(len(wanted))
-    own, expected = _make_index(labels.tolist()), _make_index(wanted)
-    if own.is_unique and expected.is_unique and len(own) == len(expected):
-        indices = own.get_indexer(expected)
+    index, expected = _make_index(labels.tolist()), _make_index(wanted)
+    if index.is_unique and expected.is_unique and len(index) == len(expected):
+        indices = index.get_indexer(expected)
         if (indices >= 0).all():
             return np.asarray(indices)
     raise ValueError(
-        f"{name} and {other} must have the same {of_what}, each once, got the labels "
-        f"{_first_five(own)} and {_first_five(expected)}. Pass {name}.to_numpy() if "
+        f"{name} and {other} must have the same {axis_name}, each once, got the labels "
+        f"{_first_five(index)} and {_first_five(expected)}. Pass {name}.to_numpy() if "
         "the order is the same."
     )
 
 
 def _make_index(labels: Sequence[Hashable]) -> pd.Index:
-    """Return the labels as they are, tuples of a MultiIndex included."""
+    """Return an index of labels, in which tuples stay labels."""
     return pd.Index(list(labels), dtype=object, tupleize_cols=False)
 
 

@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import count
 from math import comb
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -44,7 +44,7 @@ from skfair._utils._validation import check_real
 
 
 def check_time_limit(time_limit: float | None) -> float:
-    """Return a time limit in seconds, inf where there is none."""
+    """Return a time limit in seconds, inf if there is no limit."""
     if time_limit is None:
         return np.inf
     return check_real(
@@ -53,7 +53,7 @@ def check_time_limit(time_limit: float | None) -> float:
 
 
 class Clock:
-    """Says when a search has to end: after a number of seconds, which may be inf."""
+    """Clock of a search that must end after a number of seconds, which may be inf."""
 
     def __init__(self, seconds: float = np.inf) -> None:
         self.end = time.perf_counter() + seconds
@@ -73,7 +73,7 @@ class Clock:
 
 @dataclass(frozen=True, eq=False)
 class RowResult:
-    """Bounds of the least loss of a row, and a row whose loss is `upper`."""
+    """Bounds of the smallest loss of a row, and a row with the loss `upper`."""
 
     lower: float
     upper: float
@@ -85,7 +85,7 @@ class RowResult:
 
 
 def smallest_ratios(baselines: Floats, rates: Floats) -> Floats:
-    """Return the least ratio of each group's rates to those of each baseline row."""
+    """Return the smallest ratio of a rate to its baseline, by baseline and group."""
     divisor = baselines[..., None, :]
     ratios = np.full(np.broadcast_shapes(divisor.shape, rates.shape), np.inf)
     # Not `divisor > 0`: the ratios to an undefined baseline are nan.
@@ -105,8 +105,8 @@ def row_losses(baselines: Floats, rates: Floats, weights: Floats) -> Floats:
     return np.asarray((left @ weights[..., None])[..., 0])
 
 
-def etas(baseline: Floats, confusion: Floats) -> Floats:
-    """Return share of each group and true class that a baseline does not explain."""
+def unexplained_shares(baseline: Floats, confusion: Floats) -> Floats:
+    """Return the share eta of each group and true class that a baseline leaves out."""
     explained = [
         explained_shares(row, confusion[:, y]) for y, row in enumerate(baseline)
     ]
@@ -114,10 +114,11 @@ def etas(baseline: Floats, confusion: Floats) -> Floats:
 
 
 def best_split(first: Floats, second: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Return most weight explained by dividing the baseline's mass between two parts.
+    """Divide the baseline's mass between two parts so that it explains most weight.
 
-    `first` and `second`, of shape (n_problems, n_groups), are the shares explained if
-    all mass is in one part. The second array returned is the first part's mass.
+    `first` and `second`, of shape (n_problems, n_groups), are the shares of groups that
+    are explained if all mass is in the first or in the second part. Return the weight
+    explained, and the mass of the first part.
     """
     # With mass t in the first part a group's share is min(first / t, second / (1 - t)).
     # The total is convex in t between the values where the two are equal for some
@@ -129,7 +130,7 @@ def best_split(first: Floats, second: Floats, weights: Floats) -> tuple[Floats, 
     with np.errstate(divide="ignore", invalid="ignore"):
         left = first[:, None, :] / masses[:, :, None]
         right = second[:, None, :] / (1 - masses[:, :, None])
-        # 0/0 is no bound: fmin ignores nan.
+        # 0/0 is not a bound: fmin ignores nan.
         explained = np.fmin(np.fmin(left, right), 1.0) @ weights
     best = explained.argmax(axis=1)
     problems = np.arange(len(first))
@@ -137,9 +138,10 @@ def best_split(first: Floats, second: Floats, weights: Floats) -> tuple[Floats, 
 
 
 def merged_bound(rates: Floats, weights: Floats, subsets: Bools | None = None) -> float:
-    """Return the largest loss with two merged classes, a lower bound.
+    """Return a lower bound of the loss: the largest loss with two merged classes.
 
-    Each row of `subsets` merges the classes in it, and the classes outside it.
+    Each row of `subsets` is a set of classes. The set is merged into one class, and the
+    remaining classes into the other.
     """
     # Merging can only lower the loss (appendix C), and two classes are solved exactly.
     # Single classes as subsets, the default, give the paper's bound, equation 7.
@@ -175,7 +177,7 @@ def maximise(
     """Maximise ``value @ x`` subject to ``matrix @ (r, x) <= right`` and bounds.
 
     The unknowns before x are `n_rows` rows of a matrix r, each with the sum `row_sum`.
-    None is returned if there is no solution, or none in time.
+    Return None if there is no solution, or no solution in time.
     """
     n_entries = len(low) - len(value)
     equations: dict[str, Any] = {}
@@ -232,16 +234,16 @@ def average_row(rates: Floats, weights: Floats) -> Floats:
 
 
 def starting_rows(rates: Floats, weights: Floats, n_starts: int) -> list[Floats]:
-    """Return rows to start from: those of groups with the least loss, and the mean."""
+    """Return rows to start from: the groups' rows of smallest loss, and the mean."""
     losses = row_losses(rates, rates, weights)
-    own = [rates[a] for a in np.argsort(losses, kind="stable")[: n_starts - 1]]
-    return [*own, average_row(rates, weights)]
+    group_rows = [rates[a] for a in np.argsort(losses, kind="stable")[: n_starts - 1]]
+    return [*group_rows, average_row(rates, weights)]
 
 
 def search_locally(
     rates: Floats, weights: Floats, clock: Clock, subsets: Bools | None = None
 ) -> RowResult:
-    """Return the best row of some local searches, with a lower bound."""
+    """Search locally from several rows; return the best row, and a lower bound."""
     lower = merged_bound(rates, weights, subsets)
     improved = []
     for start in starting_rows(rates, weights, _N_LOCAL_STARTS):
@@ -255,9 +257,9 @@ def search_locally(
 def improve_row(
     row: Floats, rates: Floats, weights: Floats, clock: Clock
 ) -> tuple[float, Floats]:
-    """Move mass between a set of classes and the others while that lowers the loss.
+    """Move mass between a set of classes and all other classes to lower the loss.
 
-    Returns the loss of the last row, and this row.
+    Return the loss of the last row, and this row.
     """
     # In the logarithms of the baseline, the cells on which the loss is concave are
     # bounded by differences of two classes, so that their edges run along sets of
@@ -265,18 +267,18 @@ def improve_row(
     sets = _search_sets(len(row))
     loss = float(row_losses(row, rates, weights))
     for _ in range(_MAX_MOVES):
-        moved = None if clock.is_over() else _best_move(row, sets, rates, weights)
-        if moved is None:
+        candidate = None if clock.is_over() else _best_move(row, sets, rates, weights)
+        if candidate is None:
             break
-        reached = float(row_losses(moved, rates, weights))
+        reached = float(row_losses(candidate, rates, weights))
         if reached > loss - _LEAST_DECREASE:
             break
-        loss, row = reached, moved
+        loss, row = reached, candidate
     return loss, row
 
 
 def _search_sets(n_classes: int) -> Bools:
-    """List the sets of classes; mass moves between each set and the other classes."""
+    """List the sets of classes that a local search lets exchange mass with the rest."""
     single = np.eye(n_classes, dtype=bool)
     if n_classes <= _MAX_SUBSET_CLASSES:
         # A single class is listed beside its complement: only a set of one class may
@@ -289,11 +291,11 @@ def _search_sets(n_classes: int) -> Bools:
 def _best_move(
     row: Floats, sets: Bools, rates: Floats, weights: Floats
 ) -> Floats | None:
-    """Return row of least loss after one move of mass between a set and its complement.
+    """Return the best row after one move of mass between a set and its complement.
 
-    None if mass can be moved between no set and its complement.
+    Return None if no mass can be moved.
     """
-    inside, outside = _scaled_within(sets, row), _scaled_within(~sets, row)
+    inside, outside = _scale_within(sets, row), _scale_within(~sets, row)
     usable = (inside.sum(axis=1) > 0) & (outside.sum(axis=1) > 0)
     inside, outside = inside[usable], outside[usable]
     if not len(inside):
@@ -305,11 +307,11 @@ def _best_move(
     return np.asarray(mass[best] * inside[best] + (1 - mass[best]) * outside[best])
 
 
-def _scaled_within(sets: Bools, row: Floats) -> Floats:
-    """Return part of a row in each set, scaled to sum to one; a single class is one."""
+def _scale_within(sets: Bools, row: Floats) -> Floats:
+    """Return the part of a row in each set, scaled to a sum of one."""
     masses = sets * row
     empty = (masses.sum(axis=1) == 0) & (sets.sum(axis=1) == 1)
-    masses[empty] = sets[empty]
+    masses[empty] = sets[empty]  # a single class gets all mass
     totals = masses.sum(axis=1, keepdims=True)
     return np.asarray(
         np.divide(masses, totals, out=np.zeros_like(masses), where=totals > 0)
@@ -334,7 +336,7 @@ Trees: TypeAlias = tuple[Floats, Floats, Integers, NDArray[np.int8]]
 
 
 def n_vertices(n_groups: int, n_classes: int) -> int:
-    """Count the vertices with all classes in use, if no two coincide."""
+    """Count the vertices with all classes in use, where no two vertices coincide."""
     return comb(n_groups + n_classes - 2, n_classes - 1) if n_groups else 0
 
 
@@ -349,11 +351,11 @@ def estimated_vertices(low: Floats, high: Floats, rates: Floats) -> float:
     if n_classes < 2:
         return 1.0
     with np.errstate(divide="ignore", invalid="ignore"):
-        least, most = rates / high, rates / low
+        low_ratio, most = rates / high, rates / low
         most[:, low == 0] = np.inf
     # Groups outside these ranges have the same minimal class all over the box.
-    minimal = (least <= most.min(axis=1, keepdims=True)) & (rates > 0)
-    meet = (least[:, :, None] <= most[:, None, :]) & minimal[:, :, None]
+    minimal = (low_ratio <= most.min(axis=1, keepdims=True)) & (rates > 0)
+    meet = (low_ratio[:, :, None] <= most[:, None, :]) & minimal[:, :, None]
     edges = (meet & meet.transpose(0, 2, 1)).sum(axis=0).astype(float)
     # A class that need not be used counts as one more tree, not as none.
     edges += low == 0
@@ -365,10 +367,10 @@ def estimated_vertices(low: Floats, high: Floats, rates: Floats) -> float:
 
 
 def enumerate_row(rates: Floats, weights: Floats, clock: Clock) -> RowResult | None:
-    """Find the row of least loss with its bounds; None if the time was over first."""
+    """Find the row of smallest loss and its bounds; None if time ran out."""
     n_classes = rates.shape[1]
     if n_classes == 2:
-        vertex = None if clock.is_over() else best_of_two(rates, weights)
+        vertex = None if clock.is_over() else solve_two_classes(rates, weights)
     else:
         everywhere = np.zeros(n_classes), np.ones(n_classes)
         vertex = best_vertex(*everywhere, rates, weights, clock)
@@ -390,16 +392,16 @@ def enumerate_row(rates: Floats, weights: Floats, clock: Clock) -> RowResult | N
     return RowResult(lower, loss, candidates[best], vertex.n_nodes)
 
 
-def best_of_two(rates: Floats, weights: Floats) -> RowResult:
+def solve_two_classes(rates: Floats, weights: Floats) -> RowResult:
     """Find the best vertex of two classes.
 
-    The vertices are the classes alone, and the rates of each group that uses both.
+    The vertices are each class alone, and the rates of each group with both classes.
     """
     first, second = rates.T
-    both = (first > 0) & (second > 0)
-    ratios = np.divide(second, first, out=np.ones_like(first), where=both)
+    is_shared = (first > 0) & (second > 0)
+    ratios = np.divide(second, first, out=np.ones_like(first), where=is_shared)
     shares = np.minimum(first, second / ratios[:, np.newaxis])
-    explained = np.where(both, (shares @ weights) * (1 + ratios), -np.inf)
+    explained = np.where(is_shared, (shares @ weights) * (1 + ratios), -np.inf)
     best = int(np.concatenate([weights @ rates, explained]).argmax())
     if best < 2:
         baseline = np.eye(2)[best]
@@ -410,8 +412,8 @@ def best_of_two(rates: Floats, weights: Floats) -> RowResult:
 
 
 @lru_cache(maxsize=64)
-def _noise(shape: tuple[int, int]) -> Floats:
-    """Return numbers that break ties between groups, always the same."""
+def _tie_breaks(shape: tuple[int, int]) -> Floats:
+    """Return numbers that break ties between groups, always the same numbers."""
     return np.random.RandomState(0).random_sample(shape)
 
 
@@ -425,10 +427,10 @@ def best_vertex(
 ) -> RowResult | None:
     """Find the best vertex within a box of rows.
 
-    None is returned if the time was over, or more than `max_trees` were examined.
+    Return None if time ran out, or if more than `max_trees` were examined.
     """
     used = np.flatnonzero(high > 0)
-    noise = _noise((len(rates), len(used)))
+    noise = _tie_breaks((len(rates), len(used)))
     generic = rates[:, used] * (1 + _TIE_BREAK * noise)
     low, high = low[used], high[used]
     trees = _roots(low, generic)
@@ -451,7 +453,7 @@ def best_vertex(
             if size < len(used):
                 level.append(part)
         if level:
-            trees = _joined(level)
+            trees = _join_trees(level)
     baseline = np.zeros(rates.shape[1])
     if best is None:
         return RowResult(np.inf, np.inf, baseline, n_seen)
@@ -460,14 +462,14 @@ def best_vertex(
     return RowResult(loss, loss, baseline, n_seen)
 
 
-def _joined(parts: list[Trees]) -> Trees:
+def _join_trees(parts: list[Trees]) -> Trees:
     """Join trees of the same size."""
     rows, shares, joints, degrees = map(np.concatenate, zip(*parts, strict=True))
     return rows, shares, joints, degrees
 
 
 def _roots(low: Floats, rates: Floats) -> Trees:
-    """Return trees of one class: each class, or one that every row of the box uses."""
+    """Return a tree for each class; or only for a class that all rows of a box use."""
     n_classes = len(low)
     roots = [int(low.argmax())] if low.any() else list(range(n_classes))
     rows = np.eye(n_classes)[roots]
@@ -489,18 +491,18 @@ def _grow(trees: Trees, low: Floats, high: Floats, rates: Floats) -> Iterator[Tr
 def _attach(trees: Trees, low: Floats, high: Floats, rates: Floats) -> Iterator[Trees]:
     """Attach each possible leaf to each tree of a block.
 
-    A tree may grow as many leaves as there are groups: some trees are yielded at once.
+    A tree may grow as many leaves as there are groups, so trees are yielded in parts.
     """
     all_rows, all_shares, all_joints, all_degrees = trees
     # At this value a class that is not in the tree becomes minimal for the group too.
     with np.errstate(divide="ignore", invalid="ignore"):
         values = rates.T[None] / all_shares[:, None, :]
-        least, most = _ratio_limits(all_rows, low, high)
+        low_ratio, most = _ratio_limits(all_rows, low, high)
     if all_joints.shape[1]:
         tight = np.take_along_axis(values, all_joints[:, None, :], axis=2)
         most = np.minimum(most, tight.min(axis=2))
     most[all_rows > 0] = -1.0
-    fits = (values >= least[:, :, None]) & (values <= most[:, :, None])
+    fits = (values >= low_ratio[:, :, None]) & (values <= most[:, :, None])
     fits &= (values > 0) & (values < np.inf)
     tree, leaf, group = np.nonzero(fits)
     in_tree = all_rows[tree]
@@ -508,9 +510,9 @@ def _attach(trees: Trees, low: Floats, high: Floats, rates: Floats) -> Iterator[
     np.divide(rates[group], in_tree, out=ratios, where=in_tree > 0)
     parent = ratios.argmin(axis=1)
     degrees = all_degrees[tree]
-    each = np.arange(len(tree))
-    degrees[each, parent] += 1
-    degrees[each, leaf] = 1
+    entries = np.arange(len(tree))
+    degrees[entries, parent] += 1
+    degrees[entries, leaf] = 1
     # Each tree is kept once: where the leaf attached last is its last leaf.
     last = degrees.shape[1] - 1 - (degrees == 1)[:, ::-1].argmax(axis=1)
     once = last == leaf
@@ -528,9 +530,9 @@ def _attach(trees: Trees, low: Floats, high: Floats, rates: Floats) -> Iterator[
 
 
 def _ratio_limits(rows: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-    """Return the least and largest probability of each class in a box.
+    """Return the smallest and largest probability of each class in a box, by tree.
 
-    They are on the scale of the trees' rows, which fix the other classes.
+    The probabilities are on the scale of the tree's row, which is not normalised.
     """
     scale_high = (rows / high).max(axis=1, keepdims=True)
     in_tree = np.where(rows > 0, rows, np.inf)
@@ -553,10 +555,16 @@ _LEAST_SHARE = 0.1
 _PRICE_ROUNDING = 1e-12
 
 
-#: Baseline rows between two corners: the lower and the upper one, an upper bound of the
-#: weight that these rows explain, and the multipliers of McCormick's inequalities of
-#: shape (n_groups, n_classes). Those of a group sum to at most its weight.
-Box: TypeAlias = tuple[Floats, Floats, float, Floats]
+class Box(NamedTuple):
+    """Baseline rows between a lower and an upper corner."""
+
+    low: Floats
+    high: Floats
+    #: Upper bound of the weight that these rows explain.
+    limit: float
+    #: Multipliers of McCormick's inequalities, of shape (n_groups, n_classes). The
+    #: multipliers of a group sum to at most its weight.
+    multipliers: Floats
 
 
 class RowSearch:
@@ -590,7 +598,7 @@ class RowSearch:
 
     @property
     def is_done(self) -> bool:
-        """Whether the bounds differ by at most `tol`."""
+        """Return whether the bounds differ by at most `tol`."""
         return bool(self.heap or self.n_nodes) and self.loss - self._lower() <= self.tol
 
     def _lower(self) -> float:
@@ -601,9 +609,8 @@ class RowSearch:
         return max(self.loss - LOSS_ROUNDING, 0.0) if self.n_nodes else self.floor
 
     def _add(self, box: Box) -> None:
-        """Open a box; those with the largest limits are searched first."""
-        _, _, limit, _ = box
-        heapq.heappush(self.heap, (-limit, next(self.order), box))
+        """Open a box; boxes with the largest limits are searched first."""
+        heapq.heappush(self.heap, (-box.limit, next(self.order), box))
 
     def _start(self) -> None:
         """Find a good row, bound the loss by merged classes, and open the first box."""
@@ -617,16 +624,16 @@ class RowSearch:
         # already where all classes but one are merged.
         low, high = np.transpose([self._range(column) for column in self.rates.T])
         no_multipliers = np.zeros_like(self.rates)
-        self._add((low, high, self.total - self.floor, no_multipliers))
+        self._add(Box(low, high, self.total - self.floor, no_multipliers))
 
     def _improve(self, start: Floats) -> None:
-        """Keep the row that a local search finds from a start, if it is the best."""
+        """Improve a row by local search, and keep the result if it is the best row."""
         loss, row = improve_row(start, self.rates, self.weights, self.clock)
         if loss < self.loss:
             self.loss, self.baseline = loss, row
 
     def _range(self, rates: Floats) -> tuple[float, float]:
-        """Return the least and largest probability of a class in the best rows."""
+        """Bound the probability of a class in the best rows."""
         points = np.unique(np.concatenate([[0.0, 1.0], rates]))
         good = np.flatnonzero(self._is_good(points, rates))
         if not len(good):  # only by rounding
@@ -641,9 +648,9 @@ class RowSearch:
         return low, high
 
     def _crossing(self, bad: float, good: float, rates: Floats) -> float:
-        """Return the probability where a class stops being good, by bisection.
+        """Find, by bisection, the probability of a class beyond which no row is good.
 
-        Of the last interval it is the bad end, so that no good row is left out.
+        Return the bad end of the last interval, so that no good row is left out.
         """
         for _ in range(30):
             middle = (bad + good) / 2
@@ -654,31 +661,30 @@ class RowSearch:
         return bad
 
     def _is_good(self, values: Floats, rates: Floats) -> np.ndarray:
-        """Return whether the loss of merged classes is at most the best known."""
+        """Return whether the loss of merged classes is at most the best known loss."""
         two = np.column_stack([values, 1 - values])
         losses = row_losses(two, np.column_stack([rates, 1 - rates]), self.weights)
         return np.asarray(losses <= self.loss + 1e-12)
 
     def _branch(self, box: Box) -> list[Box]:
         """Bound a box, and return the parts of it that may hold a better row."""
-        low, high, *_ = box
-        if self._enumerate(low, high):
+        if self._enumerate(box.low, box.high):
             return []
         self.n_nodes += 1
         solved = _relax(box, self.rates, self.weights, self.clock)
         if solved is None:
-            return self._split(box, (low + high) / 2, np.ones(len(self.rates)))
+            middle = (box.low + box.high) / 2
+            return self._split(box, middle, np.ones(len(self.rates)))
         box, row, shares = solved
         if row_losses(row, self.rates, self.weights) < self.loss:
             self._improve(row)
-        _, _, limit, _ = box
-        if limit <= self.total - self.loss + self.tol:
+        if box.limit <= self.total - self.loss + self.tol:
             # Kept as a leaf, because it says how good the best row can be.
             return [box]
         return self._split(box, row, shares)
 
     def _enumerate(self, low: Floats, high: Floats) -> bool:
-        """Enumerate a box that seems to have few vertices; return whether it was."""
+        """Enumerate a box if it seems to have few vertices; return whether it was."""
         if estimated_vertices(low, high, self.rates) > _MAX_BOX_VERTICES:
             return False
         best = best_vertex(low, high, self.rates, self.weights, self.clock, _MAX_TREES)
@@ -690,7 +696,7 @@ class RowSearch:
         return True
 
     def _split(self, box: Box, row: Floats, shares: Floats) -> list[Box]:
-        """Split the side of the class at which the relaxed solution errs most."""
+        """Split a box at the class for which the relaxed solution errs most."""
         low, high, limit, multipliers = box
         ratios = np.full_like(self.rates, np.inf)
         np.divide(self.rates, row, out=ratios, where=row > 0)
@@ -706,7 +712,7 @@ class RowSearch:
         limits = _limits(lows, highs, self.rates, self.weights, multipliers)
         limits = np.minimum(limits, limit)
         return [
-            (lows[i], highs[i], float(limits[i]), multipliers)
+            Box(lows[i], highs[i], float(limits[i]), multipliers)
             for i in range(2)
             if np.isfinite(limits[i])
         ]
@@ -715,10 +721,10 @@ class RowSearch:
 def _relax(
     box: Box, rates: Floats, weights: Floats, clock: Clock
 ) -> tuple[Box, Floats, Floats] | None:
-    """Solve the linear relaxation of a box; None if there is no time.
+    """Solve the linear relaxation of a box; return None if time ran out.
 
-    Returns the box with a new limit and multipliers, the row of the solution, and the
-    share of each group that the relaxed problem explains with it.
+    Return the box with a new limit and multipliers, the row of the solution, and the
+    share of each group that this row explains in the relaxed problem.
     """
     low, high, limit, _ = box
     cap = explained_shares(low, rates)
@@ -747,13 +753,14 @@ def _relax(
     limit = min(float(limits[0]), limit)
     n_classes = rates.shape[1]
     row = np.clip(solved.x[:n_classes], 0, None)
-    return (low, high, limit, multipliers), row / row.sum(), solved.x[n_classes:]
+    box = Box(low, high, limit, multipliers)
+    return box, row / row.sum(), solved.x[n_classes:]
 
 
 def _limits(
     lows: Floats, highs: Floats, rates: Floats, weights: Floats, multipliers: Floats
 ) -> Floats:
-    """Bound the weight that boxes explain, by Lagrangian relaxation."""
+    """Bound the weight that rows of boxes explain, by Lagrangian relaxation."""
     # All non-negative multipliers of McCormick's inequalities give a bound. Those of
     # the box before it was split often make a linear program unnecessary.
     cap = explained_shares(lows, rates)
@@ -764,7 +771,7 @@ def _limits(
 
 
 def _smallest_cost(prices: Floats, lows: Floats, highs: Floats) -> Floats:
-    """Return least cost of a baseline row within each box; inf where there is none."""
+    """Return the smallest cost of a row in each box, inf if the box has no row."""
     order = np.argsort(prices, axis=1)
     spare = np.take_along_axis(highs - lows, order, axis=1)
     sorted_prices = np.take_along_axis(prices, order, axis=1)
@@ -792,10 +799,10 @@ def solve_rows(
     n_jobs: int | None,
     verbose: int,
 ) -> list[RowResult]:
-    """Bound the loss of every true class, see the parameters of `dcp_bounds`.
+    """Bound the loss of every true class; `dcp_bounds` describes the parameters.
 
-    `confusion` has shape (n_groups, n_classes, n_classes), `weights` shape (n_groups,
-    n_classes).
+    `confusion` has the shape (n_groups, n_classes, n_classes), and `weights` the shape
+    (n_groups, n_classes).
     """
     clock = Clock(time_limit)
     problems = [
@@ -823,37 +830,37 @@ def _solve_some(
     method: SearchMethod,
     verbose: int,
 ) -> list[RowResult]:
-    """Solve one by one, each in an equal share of the time that is left.
+    """Solve problems in turn, each in an equal share of the remaining time.
 
     A problem is a true class, and the rates and weights of the groups that have it.
     """
     clock = Clock(time_limit)
     searches: dict[int, RowSearch] = {}
     results: list[RowResult] = []
-    shown = [Progress(f"dcp_bounds: class {y}", verbose) for y, *_ in problems]
+    progress = [Progress(f"dcp_bounds: class {y}", verbose) for y, *_ in problems]
     for i, (_, rates, weights) in enumerate(problems):
-        own = clock.part(1 / (len(problems) - i))
+        class_clock = clock.part(1 / (len(problems) - i))
         if method == "auto" and n_vertices(*rates.shape) > _MAX_AUTO_VERTICES:
             searches[i] = RowSearch(rates, weights, tol)
-            results.append(searches[i].run(own, shown[i]))
+            results.append(searches[i].run(class_clock, progress[i]))
         else:
-            results.append(_solve_row(rates, weights, method, own))
-        shown[i].line(str(results[i]))
+            results.append(_solve_row(rates, weights, method, class_clock))
+        progress[i].line(str(results[i]))
     # The time that easy classes did not need goes to searches that have not ended.
     while not clock.is_over():
         waiting = [i for i, search in searches.items() if not search.is_done]
         if not waiting:
             break
         for left, i in zip(range(len(waiting), 0, -1), waiting, strict=True):
-            results[i] = searches[i].run(clock.part(1 / left), shown[i])
-            shown[i].line(str(results[i]))
+            results[i] = searches[i].run(clock.part(1 / left), progress[i])
+            progress[i].line(str(results[i]))
     return results
 
 
 def _solve_row(
     rates: Floats, weights: Floats, method: SearchMethod, clock: Clock
 ) -> RowResult:
-    """Solve one class vertex by vertex, or search it without a proof."""
+    """Solve the problem of one class by enumeration, or by local search."""
     n_groups, n_classes = rates.shape
     if not n_groups:  # no group has this class: any row will do
         return RowResult(0.0, 0.0, np.full(n_classes, 1 / n_classes), 0)

@@ -25,7 +25,7 @@ from skfair.metrics._pairs import (
     PairGaps,
     find_largest,
     largest_gap,
-    measured_gaps,
+    measure_gaps,
     pairs_of_gaps,
 )
 from skfair.metrics._quantiles import (
@@ -33,10 +33,10 @@ from skfair.metrics._quantiles import (
     Method,
     Observed,
     Quantiles,
-    contrast,
-    distribution_free,
+    bridge_quantiles,
+    distribution_free_quantiles,
     shares_of_groups,
-    supremum,
+    sum_by_comparison,
 )
 from skfair.statistics._distributions import Distributions, Gap, pooled_ranks
 
@@ -55,7 +55,7 @@ class MetricOfScores(MetricOfPairs):
     scale: AnyScale = "probability"
 
     def check(self, rows: Rows) -> Rows:
-        """Check scores, and labels if there are any, which are not read."""
+        """Check scores, and the shape and classes of labels, which are not used."""
         check_y_true(rows.y_true, rows.y_pred, self.scale)
         return replace(rows, y_true=None, y_pred=scores_on(self.scale, rows.y_pred))
 
@@ -63,12 +63,12 @@ class MetricOfScores(MetricOfPairs):
         """Collect the score distributions of the rows that count."""
         return Distributions.from_rows(rows)
 
-    def scaled(self, statistic: Distributions) -> Distributions:
-        """Return a statistic, or its ranks, which are taken here alone."""
+    def rescale(self, statistic: Distributions) -> Distributions:
+        """Return distributions on the metric's scale: of scores, or of their ranks."""
         return pooled_ranks(statistic) if self.scale == "rank" else statistic
 
     @property
-    def largest(self) -> float:
+    def upper_limit(self) -> float:
         """Largest value on the scale of the scores."""
         return math.inf if self.scale == "real" else self.maximum
 
@@ -91,7 +91,7 @@ class CurveOfScores(MetricOfScores):
     def value(self, statistic: Distributions) -> tuple[Floats, Floats]:
         """Find the points of a curve, and its largest height over pairs at each."""
 
-    def decide(self, statistic: Distributions) -> tuple[Any, str]:
+    def value_and_small_groups(self, statistic: Distributions) -> tuple[Any, str]:
         """Find the curve, which no two groups decide."""
         return self.value(statistic), ""
 
@@ -138,9 +138,9 @@ class GapOfDistributions(MetricOfScores):
     0.094
     """
 
-    bounded = True
-    loose = True
-    bounded_by_bins = True
+    has_noise_bounds = True
+    has_loose_bounds = True
+    has_range_from_bins = True
     bounds_ranks = True
     #: Makes, of scores, the measure of rows of gaps at these scores; None if pairs are
     #: measured one by one. It must not fall where a gap grows.
@@ -161,7 +161,7 @@ class GapOfDistributions(MetricOfScores):
         float
         """
 
-    def find_pair(self, statistic: Distributions) -> Located:
+    def largest_pair(self, statistic: Distributions) -> Located:
         """Find the largest gap, and between which groups it is."""
         return largest_gap(
             statistic,
@@ -172,59 +172,60 @@ class GapOfDistributions(MetricOfScores):
 
     def locate(self, statistic: Distributions) -> Located:
         """Find the largest gap, between which groups it is, and where."""
-        return self.find_pair(statistic)
+        return self.largest_pair(statistic)
 
     def gaps(self, statistic: Distributions) -> PairGaps:
         """Find the gaps of all pairs of groups."""
         found = pairs_of_gaps(statistic, self.multigroup, self.measure, self.measure_at)
         if found.exact is None:
             return found
-        # The metric itself is no gap at some scores.
+        # The metric itself is not a gap at some scores.
         defined = not np.isnan(found.values).any()
         return found._replace(metric=self.value(statistic) if defined else math.nan)
 
-    def bound_gap(self, least: Gap, largest: Gap) -> tuple[float, float]:
-        """Bound the measure of a gap between a least and a largest one."""
-        return bound_measure(self.measure, least, largest)
+    def bound_gap(self, smallest: Gap, largest: Gap) -> tuple[float, float]:
+        """Bound the measure of a gap between a smallest and a largest one."""
+        return bound_measure(self.measure, smallest, largest)
 
-    def bound(self, histogram: Rows) -> tuple[float, float]:
-        """Bound the metric of rows whose scores are known by bins."""
+    def range_from_bins(self, histogram: Rows) -> tuple[float, float]:
+        """Return the smallest and largest value where scores are known by bins."""
         return bound_largest(histogram, self.multigroup, self.bound_gap)
 
-    def noise(self, observed: Observed, method: Method) -> Comparisons:
-        """Bound the noise of each gap, by that of CDFs.
+    def bound_noise(self, observed: Observed, method: Method) -> Comparisons:
+        """Bound the noise of each gap by the noise of CDFs.
 
-        Noise moves a seminorm by at most its value for the noise, and that is at most
-        its largest value times the largest noise of the difference of CDFs; this holds
-        of ranks, too.
+        The measure is a seminorm: noise moves it by at most the measure of the noise
+        itself. The latter is at most the largest value of the metric times the largest
+        noise of the difference of two CDFs. Both bounds hold for ranks, too.
         """
         statistic, sizes, _ = observed
         shares = shares_of_groups(statistic)
-        gaps = measured_gaps(statistic, self.multigroup, self.measure)
-        _, noise = distribution_free(sizes, shares, self.multigroup, method)
+        gaps = measure_gaps(statistic, self.multigroup, self.measure)
+        free = distribution_free_quantiles(sizes, shares, self.multigroup, method)
+        noise = free.of_cdf
         if method == "band":
-            scale = np.sqrt(contrast(1 / sizes, shares, self.multigroup))
-            noise = supremum(scale, sides=2)
+            scale = np.sqrt(sum_by_comparison(1 / sizes, shares, self.multigroup))
+            noise = bridge_quantiles(scale, sides=2)
 
-        def moved(level: float) -> Any:
-            return self.largest * noise(level)
+        def moved(tail: float) -> Any:
+            return self.upper_limit * noise(tail)
 
-        return comparisons_of_gaps(gaps, moved, moved)
+        return compare_gaps(gaps, moved, moved)
 
 
-def comparisons_of_gaps(
-    gaps: MeasuredGaps, above: Quantiles, below: Quantiles
+def compare_gaps(
+    gaps: MeasuredGaps, to_upper_end: Quantiles, to_lower_end: Quantiles
 ) -> Comparisons:
-    """Return comparisons whose bounds are the values plus and minus fixed distances."""
+    """Return the comparisons of gaps, with the distances to their ends."""
 
-    def largest(offsets: Any) -> float:
+    def largest_end(offsets: Any) -> float:
         added = np.broadcast_to(offsets, len(gaps.pairs))
-        bounds = gaps.bounds + added
-        return find_largest(bounds, lambda i: gaps.value_of(i) + float(added[i]))[0]
+        ceilings = gaps.ceilings + added
+        return find_largest(ceilings, lambda i: gaps.value_of(i) + float(added[i]))[0]
 
     return Comparisons(
-        gaps.largest[0],
+        gaps.largest_with_position[0],
         len(gaps.pairs),
-        lambda level: largest(-below(level)),
-        lambda level: largest(above(level)),
+        lambda tail: largest_end(-to_lower_end(tail)),
+        lambda tail: largest_end(to_upper_end(tail)),
     )

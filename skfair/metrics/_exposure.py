@@ -39,11 +39,11 @@ class ExposureDifference(DifferenceOfMeans):
 
     @property
     def compares_numbers(self) -> bool:
-        """Whether means are those of any finite numbers, as exposures are."""
+        """Return whether means of any finite numbers are compared."""
         return True
 
     def check(self, rows: Rows) -> Rows:
-        """Check scores, and return the exposure of each row; 1 is the mean of all."""
+        """Check scores; return the exposure of each row, relative to the mean."""
         scores = check_numbers(rows.y_pred, "y_score")
         people = (rows.weights > 0) * (1 if rows.n is None else rows.n)
         relevance = None
@@ -57,8 +57,8 @@ class ExposureDifference(DifferenceOfMeans):
             if not len(ranking):
                 continue
             weights = rows.weights[ranking]
-            found = expected_exposures(scores[ranking], people[ranking])
-            exposures[ranking] = found / np.average(found, weights=weights)
+            exposure = expected_exposures(scores[ranking], people[ranking])
+            exposures[ranking] = exposure / np.average(exposure, weights=weights)
             if relevance is not None:
                 exposures[ranking] -= _share_of_mean(relevance[ranking], weights)
         return replace(rows, y_true=None, y_pred=exposures)
@@ -93,26 +93,26 @@ def _check_relevance(y_true: Any) -> Floats:
 
 
 def expected_exposures(scores: Floats, people: Any) -> Floats:
-    """Return the mean discount of each row over random orders of ties.
+    """Return the mean discount of each row over random orders of rows of equal score.
 
-    A row stands for a number of `people`, each of whom has a position of their own.
+    A row of several `people` takes as many positions.
     """
-    _, levels = np.unique(-scores, return_inverse=True)
-    sizes = np.bincount(levels, people).astype(np.int64)
+    _, score_positions = np.unique(-scores, return_inverse=True)
+    sizes = np.bincount(score_positions, people).astype(np.int64)
     last = np.cumsum(sizes)
     sums = _summed_discounts(last) - _summed_discounts(last - sizes)
-    return quotients(sums, sizes)[levels]
+    return quotients(sums, sizes)[score_positions]
 
 
 def _summed_discounts(positions: Integers) -> Floats:
-    """Sum the discounts up to each position, after many by Euler and Maclaurin."""
+    """Sum the discounts up to each position; approximate long sums by integrals."""
     most = min(int(positions.max(initial=0)), _MOST_SUMMED)
     sums = np.append(0.0, np.cumsum(1 / np.log2(np.arange(most) + 2)))
-    found = sums[np.minimum(positions, most)]
+    totals = sums[np.minimum(positions, most)]
     ends = np.log(np.array([most, *positions[positions > most]]) + 1.0)
     integrals = math.log(2) * (expi(ends) + (1 - np.exp(-ends) / ends / 6) / ends / 2)
-    found[positions > most] += integrals[1:] - integrals[0]
-    return np.asarray(found)
+    totals[positions > most] += integrals[1:] - integrals[0]
+    return np.asarray(totals)
 
 
 @evaluates(ExposureDifference)
@@ -131,9 +131,10 @@ def exposure_difference(
     """Largest difference between groups of the exposure in a ranking.
 
     People look at the top of a list: position r has the exposure 1 / log2(1 + r). The
-    exposure of a group over its share of rows, 1 for everyone, is compared. So 0.3 says
-    that members of one group get more exposure than those of another by 30 % of the
-    mean. With ``reference="relevance"`` groups may have exposure as their relevance is.
+    metric compares the exposure of groups over their share of rows, which is 1 for
+    everyone. So 0.3 says that members of one group get more exposure than members of
+    another, by 30 % of the mean. With ``reference="relevance"`` groups may have
+    exposure in proportion to their relevance.
 
     Parameters
     ----------
@@ -177,7 +178,7 @@ default=None
     TypeError
         If an argument is missing, or of a kind that is not taken.
     ValueError
-        On scores that are no finite numbers, relevance that is negative or 0 for all
+        On scores that are not finite numbers, relevance that is negative or 0 for all
         rows of a ranking, lengths that differ, or missing groups.
 
     Warns
@@ -191,9 +192,9 @@ default=None
 
     Notes
     -----
-    Tests exchange groups in the given positions. Intervals take positions as given,
-    too, and are for lists that are drawn as this one was. In few rows the first
-    positions have much of the exposure, and noise is large.
+    Tests permute groups over the given positions. Intervals also take positions as
+    given, and are for lists drawn in the same way as this one. In a short list the
+    first positions have much of the exposure, and noise is large.
 
     References
     ----------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -35,10 +35,7 @@ from skfair.groups import (
     sort_labels,
     warn_of_missing_words,
 )
-from skfair.metrics._inputs import (
-    positive_rows,
-    rows_of_table,
-)
+from skfair.metrics._inputs import positive_rows, rows_of_table
 from skfair.metrics._rate_intervals import ratio_ends
 from skfair.statistics import CountTable
 
@@ -46,8 +43,14 @@ from skfair.statistics import CountTable
 UNKNOWN = "(unknown)"
 
 
-#: Name of an attribute, its outcomes by group, and the number of rows without a group.
-Attribute: TypeAlias = tuple[str, Rows, int]
+class Attribute(NamedTuple):
+    """A sensitive attribute, or an intersection, with the outcomes of its groups."""
+
+    name: str
+    #: Outcomes of the people who have a group.
+    outcomes: Rows
+    #: Number of people without a group.
+    n_unknown: int
 
 
 def impact_ratios(
@@ -109,7 +112,7 @@ def impact_ratios(
         - ``share`` : share of the rows of known group, by weight,
         - ``selected`` : number of rows that are selected, or have a score above the
           median; their weight where rows are weighted,
-        - ``rate`` : share of these in the group, in [0, 1],
+        - ``rate`` : share of selected rows in the group, in [0, 1],
         - ``impact_ratio`` : rate over the highest rate, in [0, 1],
         - ``lower``, ``upper`` : interval of the ratio, in [0, 1],
         - ``status`` : ``"highest"``, ``"compared"``, ``"excluded"`` for groups that
@@ -143,15 +146,16 @@ def impact_ratios(
     Notes
     -----
     An interval covers the true ratio: the rate of the group in the population over the
-    highest rate there, whichever group has it. For each other group, the interval of
-    the ratio of two rates is derived from Clopper-Pearson intervals of both [2]_. The
-    lower end is the smallest over the other groups, so that it holds for the one which
-    is truly highest; the upper end is the smallest, too, each at the level that keeps
-    the errors of all of them together below (1 - `confidence_level`) / 2. Each interval
-    holds for its own group, not all of them at once. The level is not proved, but was
-    computed exactly for 1,944 pairs of groups (5 to 200 rows, rates of .002 to .98):
-    nominal 95 % intervals covered the ratio with a probability of .957 to 1. With
-    sample weights they use Kish's effective number of rows, and are approximate.
+    highest rate there, whichever group has the highest. The ratio to each other group
+    has an interval derived from the Clopper-Pearson intervals of both rates [2]_. The
+    lower end is the smallest of these lower ends, so that it holds for the group whose
+    rate is truly highest. The upper end is the smallest of the upper ends, each at a
+    level that keeps all their errors together below (1 - `confidence_level`) / 2. Each
+    interval holds for its own group, not all intervals at once. The level is not
+    proved, but was computed exactly for 1,944 pairs of groups (5 to 200 rows, rates of
+    .002 to .98): nominal 95 % intervals covered the ratio with a probability of .957 to
+    1. With sample weights the intervals use Kish's effective number of rows, and are
+    approximate.
 
     References
     ----------
@@ -181,7 +185,9 @@ def impact_ratios(
     )
     check_choice("rate", rate, ("selection", "scoring"))
     min_share = check_real("min_share", min_share, 0, 1, closed="left")
-    level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
+    confidence_level = check_real(
+        "confidence_level", confidence_level, 0, 1, closed="neither"
+    )
     people: dict[str, Any] = {"sample_weight": sample_weight, "counts": counts}
     columns: dict[str, Any] = {"y_true": y_true}
     columns |= {"sensitive_features": sensitive_features}
@@ -193,14 +199,17 @@ def impact_ratios(
     else:
         check_y_true(y_true, y_pred, name="y_pred")
         predicted = as_array(y_pred, "y_pred")
-        everyone = Groups(np.zeros(len(predicted), np.int8), (None,))
-        rows = add_people(Rows(everyone, y_pred=predicted), **people)
+        one_group = Groups(np.zeros(len(predicted), np.int8), (None,))
+        rows = add_people(Rows(one_group, y_pred=predicted), **people)
         outcomes = are_selected(predicted, rate, pos_label, rows.mass)
         attributes = _count_by_attribute(outcomes, sensitive_features, people)
-    tables = [tabulate_ratios(*attribute, min_share, level) for attribute in attributes]
-    for (name, statistic, _), table in zip(attributes, tables, strict=True):
+    tables = [
+        tabulate_ratios(attribute, min_share, confidence_level)
+        for attribute in attributes
+    ]
+    for attribute, table in zip(attributes, tables, strict=True):
         if table["impact_ratio"].isna().all():
-            _warn(name, statistic, min_share)
+            _warn_of_no_ratios(attribute, min_share)
     return pd.concat(tables)
 
 
@@ -225,10 +234,10 @@ def are_selected(
         raise ValueError(f"pos_label must be None for scores, got {shown(pos_label)}.")
     scores = check_numbers(values, name)
     order = np.argsort(scores)
-    heard = np.cumsum(np.ones(len(scores)) if weights is None else weights[order])
+    below = np.cumsum(np.ones(len(scores)) if weights is None else weights[order])
     # Where half of the rows lie below a gap, all numbers in it are medians, and the
     # same scores are above each. Half a sum of weights may be rounded.
-    middle = np.searchsorted(heard, heard[-1] / 2 * (1 - 1e-12))
+    middle = np.searchsorted(below, below[-1] / 2 * (1 - 1e-12))
     return np.asarray(scores > scores[order[middle]])
 
 
@@ -238,56 +247,55 @@ def _count_by_attribute(
     """Add up the outcomes by each attribute, and by the intersection of all."""
     if sensitive_features is None or isinstance(sensitive_features, Groups):
         groups = resolve_groups(sensitive_features, n_samples=len(outcomes))
-        _, statistic, n_unknown = _count_outcomes("", outcomes, groups, people)
-        return _split_by_attribute(statistic, n_unknown)
-    names, columns = columns_of(sensitive_features)
-    named = [name or f"attribute {i + 1}" for i, name in enumerate(names)]
+        attribute = _count_outcomes("", outcomes, groups, people)
+        return _split_by_attribute(attribute.outcomes, attribute.n_unknown)
+    column_names, columns = columns_of(sensitive_features)
+    names = [name or f"attribute {i + 1}" for i, name in enumerate(column_names)]
     if len(columns) == 1:
-        named = [names[0] or "group"]
+        names = [column_names[0] or "group"]
     encoded = [
         encode_column(column, "drop", name)
-        for name, column in zip(named, columns, strict=True)
+        for name, column in zip(names, columns, strict=True)
     ]
     warn_of_missing_words(encoded)
     if len(encoded) > 1:
         encoded.append(intersect(encoded))
-        named.append(CROSS.join(named))
+        names.append(CROSS.join(names))
     return [
         _count_outcomes(name, outcomes, Groups(codes, labels), people)
-        for name, (codes, labels) in zip(named, encoded, strict=True)
+        for name, (codes, labels) in zip(names, encoded, strict=True)
     ]
 
 
 def _count_outcomes(
     name: str, outcomes: Bools, groups: Groups, people: dict[str, Any]
 ) -> Attribute:
-    """Add up the outcomes of each group, and count the people without one."""
+    """Keep the outcomes of people who have a group, and count the other people."""
     groups = resolve_groups(groups, n_samples=len(outcomes))
     rows = add_people(Rows(groups, y_pred=outcomes.astype(np.float64)), **people)
-    statistic = rows.grouped()
     unknown = (groups.codes < 0) & (rows.weights > 0)
-    return name, statistic, rows[unknown].n_people
+    return Attribute(name, rows.grouped(), rows[unknown].n_people)
 
 
 def _split_by_attribute(statistic: Rows, n_unknown: int) -> list[Attribute]:
-    """Add up the groups of an intersection by each attribute; keep them, too."""
+    """Return each attribute of an intersection, and last the intersection itself."""
     labels, names = statistic.labels, list(statistic.names)
     n_columns = n_columns_of(labels)
     if n_columns == 1:
-        return [(CROSS.join(names) or "group", statistic, n_unknown)]
+        return [Attribute(CROSS.join(names) or "group", statistic, n_unknown)]
     if len(names) != n_columns:
         names = [f"attribute {i + 1}" for i in range(n_columns)]
-    values: Any = zip(*labels, strict=True)
-    margins = [_margin(statistic, of_column) for of_column in values]
+    columns: Any = zip(*labels, strict=True)
+    margins = [_margin(statistic, values) for values in columns]
     names.append(CROSS.join(names))
     return [
-        (name, by_group, n_unknown)
-        for name, by_group in zip(names, [*margins, statistic], strict=True)
+        Attribute(name, outcomes, n_unknown)
+        for name, outcomes in zip(names, [*margins, statistic], strict=True)
     ]
 
 
 def _margin(statistic: Rows, values: Sequence[Any]) -> Rows:
-    """Add up the groups that have the same value."""
+    """Join the groups that have the same value of an attribute."""
     labels = tuple(sort_labels(dict.fromkeys(values)))
     codes = positions_in(labels, tuple(values))[statistic.groups.codes]
     groups = replace(statistic.groups, codes=codes, labels=labels, names=())
@@ -295,13 +303,10 @@ def _margin(statistic: Rows, values: Sequence[Any]) -> Rows:
 
 
 def tabulate_ratios(
-    name: str,
-    statistic: Rows,
-    n_unknown: int,
-    min_share: float,
-    level: float,
+    attribute: Attribute, min_share: float, confidence_level: float
 ) -> pd.DataFrame:
     """Return the table of rates, ratios and intervals of the groups of an attribute."""
+    name, statistic, n_unknown = attribute
     totals, rates = statistic.totals, statistic.means
     shares = totals / max(totals.sum(), 1e-300)
     compared = _compared_groups(statistic, min_share)
@@ -310,7 +315,7 @@ def tabulate_ratios(
     if compared.sum() > 1 and highest > 0:
         ratios[compared] = rates[compared] / highest
         lower[compared], upper[compared] = _intervals(
-            rates[compared], statistic.effective_sizes[compared], level
+            rates[compared], statistic.effective_sizes[compared], confidence_level
         )
     status = np.where(compared, "compared", "excluded").astype(object)
     status[ratios == 1] = "highest"
@@ -344,26 +349,28 @@ def _compared_groups(statistic: Rows, min_share: float) -> Bools:
     return np.asarray(large & (shares >= min_share))
 
 
-def _warn(name: str, statistic: Rows, min_share: float) -> None:
-    """Say why there are no ratios."""
-    compared = _compared_groups(statistic, min_share)
-    labels = [statistic.labels[i] for i in np.flatnonzero(compared)]
+def _warn_of_no_ratios(attribute: Attribute, min_share: float) -> None:
+    """Warn that an attribute has no ratios, and say why."""
+    compared = _compared_groups(attribute.outcomes, min_share)
+    labels = [attribute.outcomes.labels[i] for i in np.flatnonzero(compared)]
     reason = f"nobody in the groups {labels[:5]} is selected"
     if len(labels) < 2:
         reason = f"at least two groups must be large enough, got {labels}"
     warn_user(
-        f"Impact ratios by {name} are undefined and set to nan: {reason}.",
+        f"Impact ratios by {attribute.name} are undefined and set to nan: {reason}.",
         UndefinedMetricWarning,
     )
 
 
-def _intervals(rates: Floats, sizes: Floats, level: float) -> tuple[Floats, Floats]:
-    """Return the interval of each true rate over the highest true rate.
+def _intervals(
+    rates: Floats, sizes: Floats, confidence_level: float
+) -> tuple[Floats, Floats]:
+    """Return the interval of the ratio of each true rate to the highest true rate.
 
-    The true ratio is the least over all groups of the ratio to that group. Of lower
-    ends the least one holds if that of the truly highest group does; of upper ends all
-    must hold, so that each has its part of the error.
+    The true ratio is the smallest of the ratios to all groups. So the smallest of the
+    lower ends is valid if the lower end of the ratio to the truly highest group is. The
+    upper ends must all hold at once, so that each gets its part of the error.
     """
-    tail = (1 - level) / 2
+    tail = (1 - confidence_level) / 2
     lower, upper = ratio_ends(rates, sizes, tail, tail / (len(rates) - 1))
     return lower.min(axis=1), upper.min(axis=1)

@@ -65,7 +65,7 @@ def read(
 ) -> Rows:
     """Read the arguments of a metric, or a table that takes their place.
 
-    `name` is that of `y_pred` in messages, `usage` says how to pass groups. A table
+    Messages call `y_pred` by `name`; `usage` says how to pass groups. A table
     with strata is refused unless the caller compares groups within them.
     """
     columns = {
@@ -121,9 +121,9 @@ def rows_of_table(
 
 
 def count_hits(rows: Rows, *, weighted: bool = False) -> tuple[Integers, Integers]:
-    """Return the number of people of each group, and of people with outcome 1 (hits).
+    """Return the number of people in each group, and of people with outcome 1 (hits).
 
-    Of `weighted` people hits are not known, and 0.
+    With weights the number of hits is unknown, and returned as 0.
     """
     if weighted:
         return rows.counts, np.zeros_like(rows.counts)
@@ -275,7 +275,7 @@ def check_quality(quality: Any) -> None:
 def outcomes_of_rate(
     y_true: ArrayLike | None, y_pred: ArrayLike, rate: Rate, pos_label: Hashable
 ) -> tuple[Bools, Bools | None]:
-    """Return outcomes of a quality, or of predictive values, and which rows count."""
+    """Return outcomes of a quality or of a predictive value, and which rows count."""
     if rate != "predictive_value":
         return outcomes_of(y_true, y_pred, rate, pos_label)
     if y_true is None:
@@ -289,10 +289,11 @@ def outcomes_of_rate(
 def numbers_of(
     quality: Any, rows: Mapping[str, Any], check: Callable[[Any, str], Floats]
 ) -> tuple[Floats, Bools]:
-    """Return the number of each row that a quality gives or is, and which rows count.
+    """Return the number that a quality has for each row, and which rows count.
 
-    `rows` are the true labels and the predictions, by their names; `check` is told the
-    numbers and their name.
+    A quality computes these numbers, or is an array of them. `rows` are the true labels
+    and the predictions, by argument name. `check` is called with the numbers and their
+    name.
     """
     columns = {
         name: None if values is None else as_array(values, name)
@@ -408,9 +409,10 @@ def check_groups_of_numbers(
 def _columns_of_numbers(
     labels: Sequence[Hashable], counts: Integers
 ) -> Iterator[tuple[Sequence[Hashable], Integers, str, str]]:
-    """Yield columns of many numbers, of which some have few rows.
+    """Yield the sensitive columns that have many numeric labels, some with few rows.
 
-    Each with its labels, their rows, a text that says which column it is, and a tip.
+    Each comes with its labels, the number of rows of each label, words for its
+    position, and a tip.
     """
     if len(labels) < MANY_NUMBERS or counts.min() >= FEW_ROWS:
         return
@@ -425,9 +427,9 @@ def _columns_of_numbers(
 
 
 def tip_for_numbers(labels: Sequence[Hashable], counts: Integers) -> str:
-    """Suggest ranges of many groups that are numbers, of which some have few rows.
+    """Suggest ranges where groups are many numbers, some with few rows.
 
-    Names are not concerned.
+    Groups with names that are not numbers get no tip.
     """
     if len(labels) < MANY_NUMBERS or counts.min() >= FEW_ROWS:
         return ""

@@ -28,24 +28,25 @@ from skfair.metrics._madd_bins import (
     N_BANDWIDTHS,
     StableInterval,
     bandwidths_to_one,
-    bins_of,
+    bin_scores,
+    count_bins,
     gap_curves,
     histogram_distance,
     histogram_gaps,
     is_automatic,
     most_stable,
-    number_of_bins,
     optimal_order,
     stable_interval,
 )
 from skfair.metrics._madd_noise import compare_bins, compare_stable
-from skfair.metrics._metric import evaluates, take_stratum, undefined_estimate
+from skfair.metrics._metric import evaluates
 from skfair.metrics._pairs import (
     Located,
     PairGaps,
     compared_groups,
     compared_pairs,
 )
+from skfair.metrics._parts import undefined_estimate
 from skfair.metrics._quantiles import Comparisons, Method, Observed
 from skfair.metrics._strata import Multistratum
 from skfair.statistics import CountTable
@@ -58,16 +59,16 @@ class MADD(MetricOfScores):
     """Largest distance between two score histograms."""
 
     maximum = 2.0
-    bounded = True
-    bounded_by_bins = True
+    has_noise_bounds = True
+    has_range_from_bins = True
 
     bandwidth: float | Literal["auto"] = "auto"
 
     def __post_init__(self) -> None:
-        """Check the options, which are checked nowhere else."""
+        """Check the options."""
         super().__post_init__()
         if not self.is_automatic:
-            number_of_bins(self.bandwidth)
+            count_bins(self.bandwidth)
 
     @property
     def is_automatic(self) -> bool:
@@ -76,31 +77,32 @@ class MADD(MetricOfScores):
 
     @property
     def n_bins(self) -> int:
-        """Number of bins of the bandwidth, which is given."""
-        return number_of_bins(self.bandwidth)
+        """Number of bins, for a bandwidth that is a number."""
+        return count_bins(self.bandwidth)
 
-    def count(self, part: Rows) -> Any:
-        """Count checked rows; by bin, at its lower edge, if that is faster.
+    def collect_part(self, part: Rows) -> Any:
+        """Collect checked rows, as numbers of rows in bins if that is faster.
 
-        Counting rows by bin takes a third of the time of sorting them. Weights are not
-        counted: floats that are added in another order would change the last digit.
+        Counting rows by bin takes a third of the time of sorting them; each bin has the
+        score of its lower edge. Rows with weights are not counted: floats that are
+        added in another order would change the last digit.
         """
         if self.is_automatic or part.mass is not None or self.scale == "rank":
-            return super().count(part)
+            return super().collect_part(part)
         part, n_bins = part.grouped(), self.n_bins
         n_cells = part.n_groups * n_bins
         if n_cells > len(part) or not len(part):
-            return super().count(part)
+            return super().collect_part(part)
         cells = part.groups.codes.astype(np.intp) * n_bins
-        cells += bins_of(part.y_pred, n_bins).astype(np.intp)
+        cells += bin_scores(part.y_pred, n_bins).astype(np.intp)
         rows_of_cells = np.bincount(cells, minlength=n_cells)
         cells = np.flatnonzero(rows_of_cells)
         codes, bins = np.divmod(cells, n_bins)
         groups, n = replace(part.groups, codes=codes), rows_of_cells[cells]
         return Distributions.from_rows(Rows(groups, y_pred=bins / n_bins, n=n))
 
-    def bound(self, histogram: Rows) -> tuple[float, float]:
-        """Find the value from a histogram whose bins the bins of MADD are unions of."""
+    def range_from_bins(self, histogram: Rows) -> tuple[float, float]:
+        """Find the value from a histogram; bins of MADD must be unions of its bins."""
         if self.is_automatic or histogram.n_bins % self.n_bins:
             raise ValueError(
                 f"bandwidth must be 1 / m for a power of two m <= {histogram.n_bins}, "
@@ -147,7 +149,7 @@ class MADD(MetricOfScores):
                 "which is chosen by the data."
             )
 
-    def noise(self, observed: Observed, method: Method) -> Comparisons:
+    def bound_noise(self, observed: Observed, method: Method) -> Comparisons:
         """Bound the noise of histograms."""
         if self.is_automatic:
             return compare_stable(observed, self.multigroup)
@@ -204,12 +206,12 @@ default=None
         interval of bandwidths in which MADD is most stable, see
         `madd_optimal_bandwidth`; it takes some milliseconds for each comparison.
     scale : {"probability", "rank"}, default="probability"
-        ``"rank"`` is for scores that are no probabilities: it replaces them by their
+        ``"rank"`` is for scores that are not probabilities: it replaces them by their
         ranks among everyone, from 0 to 1, so that each bin holds a share h of everyone.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
         The largest value over pairs of groups, or over groups compared with everyone,
-        the group included. The second is another value, even with two groups; the
-        paper uses the first.
+        the group included. The pooled value differs, even with two groups; the paper
+        compares pairs.
     multistratum : {"max", "weighted"}, default="max"
         The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -287,7 +289,7 @@ class MADDCurve(CurveOfScores):
     n_bandwidths: int = N_BANDWIDTHS
 
     def __post_init__(self) -> None:
-        """Check the options, which are checked nowhere else."""
+        """Check the options."""
         super().__post_init__()
         check_integer("n_bandwidths", self.n_bandwidths, 1)
 
@@ -348,8 +350,8 @@ default=None
         ``"rank"`` replaces scores by their ranks among everyone, as in `madd`.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
         The largest value over pairs of groups, or over groups compared with everyone,
-        the group included, for each bandwidth. The second is smaller, even with two
-        groups; the paper uses the first.
+        the group included, for each bandwidth. The pooled value is smaller, even with
+        two groups; the paper compares pairs.
     multistratum : {"max", "weighted"}, default="max"
         The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -520,9 +522,9 @@ default=None
     scale : {"probability", "rank"}, default="probability"
         ``"rank"`` replaces scores by their ranks among everyone, as in `madd`.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
-        The result for the pair of groups, or for the group compared with everyone,
-        the group included, with the largest MADD. The second is another value, even
-        with two groups; the paper uses the first.
+        The result for the pair of groups, or for the group compared with everyone, the
+        group included, with the largest MADD. The pooled value differs, even with two
+        groups; the paper compares pairs.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative sample weights. Kish's effective numbers of rows stand for n_0 and
         n_1: `counts` says that a row stands for several people.
@@ -575,23 +577,25 @@ default=None
     table = metric.read(y_true, y_score, *columns)
     if table.strata is None:
         check_shape(table.y_pred, "y_score")
-        statistic = metric.count(metric.check(table))
+        statistic = metric.collect_part(metric.check(table))
         reason, advice = metric.why_undefined(statistic)
         if reason:
-            metric.warn_of(undefined_estimate(name, reason, advice))
+            undefined_estimate(name, reason, advice).warn()
             return _undefined(n_bandwidths)
         return find_interval(metric, statistic, n_bandwidths, search)
-    (part,), (strata, reason_of_all) = metric.parts(table), metric.split(table)
-    estimates = [metric.estimate_stratum([part], stratum) for stratum in strata]
-    joined = metric.join_strata(strata, estimates)
-    if reason_of_all is not None:
-        joined = undefined_estimate(metric.name, reason_of_all)
-    metric.warn_of(joined)
+    parts = metric.split(table)
+    strata = parts.strata or []
+    estimates = parts.evaluate_strata(metric.estimate_part, metric.join_estimates)
+    joined = parts.join(estimates, metric.join_estimates)
+    joined.warn()
     if not joined.defined:
         return _undefined(n_bandwidths)
     results = {
         stratum.label: find_interval(
-            metric, metric.count(take_stratum([part], stratum)[0]), n_bandwidths, search
+            metric,
+            metric.collect_part(parts.take(stratum)[0]),
+            n_bandwidths,
+            search,
         )
         for stratum, estimate in zip(strata, estimates, strict=True)
         if estimate.defined
@@ -620,7 +624,7 @@ def find_interval(
     search: Callable[..., StableInterval] = stable_interval,
 ) -> MADDBandwidthResult:
     """Return the stable interval of one statistic."""
-    statistic, bandwidths = metric.scaled(statistic), bandwidths_to_one(n_bandwidths)
+    statistic, bandwidths = metric.rescale(statistic), bandwidths_to_one(n_bandwidths)
     bandwidths = bandwidths.copy()
     best, (first, last, mean) = most_stable(
         statistic, metric.multigroup, n_bandwidths, search

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,21 +31,21 @@ _MAX_BINS = 2**53
 
 
 def is_automatic(bandwidth: Any) -> bool:
-    """Return whether a bandwidth is chosen by the data."""
+    """Return whether the data choose a bandwidth."""
     return isinstance(bandwidth, str) and bandwidth == "auto"
 
 
 def histogram_gaps(
     statistic: Distributions, n_bins: int, multigroup: Multigroup
 ) -> Floats:
-    """Return the distance of the histograms in each comparison of groups."""
+    """Return the distance of the two histograms in each comparison of groups."""
     n_groups = statistic.n_groups
     if n_groups * n_bins > _MOST_CELLS:
         pairs = compared_pairs(n_groups, multigroup)
         gaps = (gap_between(statistic, *pair) for pair in pairs)
         return np.array([histogram_distance(gap, n_bins) for gap in gaps])
     cells = statistic.codes * np.intp(n_bins)
-    cells += bins_of(statistic.scores, n_bins).astype(np.intp)
+    cells += bin_scores(statistic.scores, n_bins).astype(np.intp)
     sums: Any = np.bincount(cells, statistic.weights, n_groups * n_bins)
     weights = sums.reshape(n_groups, n_bins)
     if multigroup == "pooled":
@@ -54,7 +54,7 @@ def histogram_gaps(
     return measure_apart(shares, multigroup, lambda apart: apart.sum(axis=1))
 
 
-def number_of_bins(bandwidth: Any) -> int:
+def count_bins(bandwidth: Any) -> int:
     """Return the number of bins of a width that fit into [0, 1]."""
     width = check_real(
         "bandwidth", bandwidth, 0, 1, closed="right", alternative="'auto' or "
@@ -63,7 +63,7 @@ def number_of_bins(bandwidth: Any) -> int:
     return math.floor(min(1 / width * (1 + 1e-12), _MAX_BINS))
 
 
-def bins_of(scores: Floats, n_bins: int) -> Floats:
+def bin_scores(scores: Floats, n_bins: int) -> Floats:
     """Return the largest k below `n_bins` for which k / n_bins is at most the score."""
     bins = np.floor(scores * n_bins)
     bins += (bins + 1) / n_bins <= scores
@@ -74,8 +74,8 @@ def bins_of(scores: Floats, n_bins: int) -> Floats:
 def histogram_distance(gap: Gap, n_bins: int) -> float:
     """Return the sum of the absolute differences between two histograms."""
     if n_bins <= len(gap.scores):
-        return float(histogram_distances(gap, edges_of(np.array([n_bins])))[0])
-    bins = bins_of(gap.scores, n_bins)
+        return float(histogram_distances(gap, bin_edges(np.array([n_bins])))[0])
+    bins = bin_scores(gap.scores, n_bins)
     last = np.append(bins[1:] != bins[:-1], True)
     changes = np.abs(np.diff(gap.signed[last], prepend=0))
     return min(2.0, float(changes.sum() / gap.scale))
@@ -92,29 +92,41 @@ def bin_numbers(n_bandwidths: int) -> Integers:
     return np.arange(n_bandwidths, 0, -1)
 
 
-#: A pair of groups, both effective sizes, and MADD for n_bandwidths, ..., 2, 1 bins.
-GapCurve: TypeAlias = tuple[Pair, tuple[float, float], Floats]
-#: Edges of the bins of several histograms, which share many of them: the distinct ones,
-#: increasing, the position among these of each edge of each histogram, and the position
-#: of the first edge of each histogram.
-Edges: TypeAlias = tuple[Floats, Integers, Integers]
+class GapCurve(NamedTuple):
+    """MADD of a pair of groups for n_bandwidths, ..., 2, 1 bins."""
+
+    pair: Pair
+    effective_sizes: tuple[float, float]
+    values: Floats
+
+
+class Edges(NamedTuple):
+    """Edges of the bins of several histograms, which have many edges in common."""
+
+    #: The distinct edges of all histograms, increasing.
+    distinct: Floats
+    #: The position of each edge of each histogram among the distinct ones.
+    places: Integers
+    #: The position in `places` of the first edge of each histogram.
+    starts: Integers
 
 
 def gap_curves(
     statistic: Distributions, pairs: Sequence[Pair], n_bandwidths: int
 ) -> Iterator[GapCurve]:
-    """Return MADD of each pair for all numbers of bins."""
-    edges = edges_of_all(n_bandwidths)
+    """Yield the MADD of each pair for all numbers of bins."""
+    edges = all_bin_edges(n_bandwidths)
     sizes = statistic.effective_sizes.tolist()
-    of_everyone = statistic._effective_size
+    overall = statistic._effective_size
 
-    def sizes_of(pair: Pair) -> tuple[float, float]:
+    def pair_sizes(pair: Pair) -> tuple[float, float]:
         """Return the effective sizes of two groups, or of a group and everyone."""
-        return sizes[pair[0]], of_everyone if pair[1] is None else sizes[pair[1]]
+        return sizes[pair[0]], overall if pair[1] is None else sizes[pair[1]]
 
     if len(pairs) == 1:
         gap = gap_between(statistic, *pairs[0])
-        yield pairs[0], sizes_of(pairs[0]), histogram_distances(gap, edges)
+        values = histogram_distances(gap, edges)
+        yield GapCurve(pairs[0], pair_sizes(pairs[0]), values)
         return
     totals, everything = statistic.totals, statistic.totals.sum()
     # Products of whole totals, and sums of two of them, are exact.
@@ -124,14 +136,14 @@ def gap_curves(
 
     @lru_cache(maxsize=_MAX_KEPT)
     def bin_weights(group: int | None) -> NDArray[Any]:
-        """Return weights of a group in all bins, or its shares if inexact."""
+        """Return the weights of a group in all bins, or its shares if inexact."""
         scores, weights = statistic.select_group(group)
         heights = np.append(0, np.cumsum(weights)).astype(dtype)
         # By the last height, not by the total, it ends at 1 without rounding.
         return bin_changes(scores, heights if exact else heights / heights[-1], edges)
 
     # Memory that is asked for once: a megabyte takes as long as a sum.
-    changes, lowered = np.empty((2, len(edges[1])), dtype)
+    changes, lowered = np.empty((2, len(edges.places)), dtype)
     for pair in pairs:
         first, second = pair
         ours, theirs = totals[first], everything if second is None else totals[second]
@@ -140,10 +152,11 @@ def gap_curves(
         np.multiply(bin_weights(second), down, out=lowered)
         np.subtract(changes, lowered, out=changes)
         scale = float(up) * float(down)
-        yield pair, sizes_of(pair), bin_distances(changes, edges, scale)
+        values = bin_distances(changes, edges, scale)
+        yield GapCurve(pair, pair_sizes(pair), values)
 
 
-def edges_of(n_bins: Integers) -> Edges:
+def bin_edges(n_bins: Integers) -> Edges:
     """Return the edges of histograms with these numbers of bins."""
     starts = np.asarray(np.cumsum(n_bins + 1) - (n_bins + 1))
     widths = np.repeat(n_bins, n_bins + 1)
@@ -155,13 +168,13 @@ def edges_of(n_bins: Integers) -> Edges:
     places[order] = np.cumsum(new) - 1
     distinct = distinct[new]
     distinct[-1] = np.inf  # the last bin is closed
-    return distinct, places, starts
+    return Edges(distinct, places, starts)
 
 
-@lru_cache(maxsize=1)  # those of the paper take longer to find than small tables
-def edges_of_all(n_bandwidths: int) -> Edges:
+@lru_cache(maxsize=1)  # the edges of the paper take longer than small tables
+def all_bin_edges(n_bandwidths: int) -> Edges:
     """Return the edges of histograms of n_bandwidths, ..., 2, 1 bins."""
-    return edges_of(bin_numbers(n_bandwidths))
+    return bin_edges(bin_numbers(n_bandwidths))
 
 
 def histogram_distances(gap: Gap, edges: Edges) -> Floats:
@@ -171,7 +184,7 @@ def histogram_distances(gap: Gap, edges: Edges) -> Floats:
 
 
 def bin_changes(scores: Floats, sums: NDArray[Any], edges: Edges) -> NDArray[Any]:
-    """Return change of running sums in the bin after each edge; 0 after the last edges.
+    """Return the change of a running sum from each edge to the next, 0 at the last.
 
     `sums` has one entry more than the sorted `scores`: the sum before the first score,
     and the sum after each score.
@@ -179,12 +192,12 @@ def bin_changes(scores: Floats, sums: NDArray[Any], edges: Edges) -> NDArray[Any
     distinct, places, starts = edges
     # Bins are closed on the left: an edge counts what lies strictly below it.
     if len(scores) > len(distinct):
-        of_distinct = sums[np.searchsorted(scores, distinct, side="left")]
+        sums_below = sums[np.searchsorted(scores, distinct, side="left")]
     else:
         first = np.searchsorted(distinct, scores, side="right")
         lengths = np.diff(first, prepend=0, append=len(distinct))
-        of_distinct = np.repeat(sums, lengths)
-    at_edges = of_distinct.take(places, mode="clip")
+        sums_below = np.repeat(sums, lengths)
+    at_edges = sums_below.take(places, mode="clip")
     changes = np.empty_like(at_edges)
     np.subtract(at_edges[1:], at_edges[:-1], out=changes[:-1])
     changes[starts[1:] - 1] = 0
@@ -193,14 +206,18 @@ def bin_changes(scores: Floats, sums: NDArray[Any], edges: Edges) -> NDArray[Any
 
 
 def bin_distances(changes: NDArray[Any], edges: Edges, scale: float) -> Floats:
-    """Return sum of the absolute changes in each histogram, which are overwritten."""
+    """Sum the absolute changes in each histogram; `changes` are overwritten."""
     np.abs(changes, out=changes)
-    sums = np.add.reduceat(changes, edges[2], dtype=changes.dtype)
+    sums = np.add.reduceat(changes, edges.starts, dtype=changes.dtype)
     return np.minimum(sums / scale, 2.0)  # rounding may exceed 2
 
 
-#: Positions of the first and the last bandwidth of an interval, and the mean there.
-StableInterval: TypeAlias = tuple[int, int, float]
+class StableInterval(NamedTuple):
+    """Positions of the first and the last bandwidth of an interval, and its mean."""
+
+    first: int
+    last: int
+    mean: float
 
 
 def most_stable(
@@ -209,23 +226,22 @@ def most_stable(
     n_bandwidths: int,
     search: Callable[[Floats, tuple[float, float]], StableInterval],
 ) -> tuple[GapCurve, StableInterval]:
-    """Return the stable interval of the pair with the largest mean MADD."""
+    """Find the pair with the largest mean MADD over its stable interval."""
     pairs = compared_pairs(statistic.n_groups, multigroup)
     curves = gap_curves(statistic, pairs, n_bandwidths)
     best = next(curves)
-    stable = search(best[2], best[1])
+    stable = search(best.values, best.effective_sizes)
     for curve in curves:
-        _, sizes, values = curve
-        if values.max() <= stable[2]:
+        if curve.values.max() <= stable.mean:
             continue  # no mean over an interval is larger
-        interval = search(values, sizes)
-        if interval[2] > stable[2]:
+        interval = search(curve.values, curve.effective_sizes)
+        if interval.mean > stable.mean:
             best, stable = curve, interval
     return best, stable
 
 
 def optimal_order(sizes: tuple[Any, Any]) -> Any:
-    """Return the best order of a bandwidth, h_sup of Theorem 2."""
+    """Return the order of magnitude of the best bandwidth, h_sup of Theorem 2."""
     first, second = np.sqrt(sizes[0]), np.sqrt(sizes[1])
     return ((first + second) / (first * second)) ** (2 / 3)
 
@@ -237,11 +253,11 @@ def stable_interval(
     min_points: int = 50,
     min_length: float = 0.45,
 ) -> StableInterval:
-    """Find stable intervals by algorithm 1 of the MADD paper, all at once.
+    """Find the stable interval by algorithm 1 of the MADD paper.
 
-    `values` belong to the bandwidths 1 / n_values, ..., 1 / 2, 1. An interval has the
-    values of both its ends. Of the intervals with the smallest standard deviation it is
-    the first.
+    `values` belong to the bandwidths 1 / n_values, ..., 1 / 2, 1. All intervals are
+    compared at once, and contain both their ends. If several have the smallest standard
+    deviation, the first one is returned.
     """
     first, last, sizes = _eligible_intervals(
         len(values), n_rows, min_points, min_length
@@ -257,16 +273,17 @@ def stable_interval(
     variances[sizes == np.inf] = np.inf
     row, column = divmod(int(variances.argmin()), len(last))
     start, end = int(first[row, 0]), int(last[column])
-    return start, end, float(values[start : end + 1].mean())
+    return StableInterval(start, end, float(values[start : end + 1].mean()))
 
 
 @lru_cache(maxsize=1)
 def _eligible_intervals(
     n_values: int, n_rows: tuple[float, float], min_points: int, min_length: float
 ) -> tuple[NDArray[Any], NDArray[Any], Floats]:
-    """Return the ends and sizes of intervals, infinite if not eligible.
+    """Return the first and last positions of intervals, and how many values each has.
 
-    First positions are a column: each has a row of sizes.
+    First positions form a column, last positions a row. The size of an interval that is
+    not eligible is infinite.
     """
     bandwidths = bandwidths_to_one(n_values)
     length = optimal_order(n_rows) * min_length
@@ -279,9 +296,9 @@ def _eligible_intervals(
             f"{n_rows[0]:.6g} and {n_rows[1]:.6g} rows, are too small for "
             "bandwidth='auto'."
         )
-    least = np.searchsorted(bandwidths, bandwidths[starts] + length) - 1
-    least = np.maximum(least, starts + min_points)
-    first, last = starts[:, np.newaxis], np.arange(least.min(), n_values)
+    shortest = np.searchsorted(bandwidths, bandwidths[starts] + length) - 1
+    shortest = np.maximum(shortest, starts + min_points)
+    first, last = starts[:, np.newaxis], np.arange(shortest.min(), n_values)
     sizes = (last - first + 1).astype(np.float64)
-    sizes[last < least[:, np.newaxis]] = np.inf
+    sizes[last < shortest[:, np.newaxis]] = np.inf
     return first, last, sizes

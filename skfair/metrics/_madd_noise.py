@@ -11,6 +11,12 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from skfair._utils._arrays import Floats, quotients
+from skfair.metrics._gap_ends import (
+    ends_by_size,
+    low_end,
+    one_score_high_end,
+    pairs_of_variances,
+)
 from skfair.metrics._inputs import Multigroup
 from skfair.metrics._madd_bins import (
     N_BANDWIDTHS,
@@ -23,17 +29,13 @@ from skfair.metrics._quantiles import (
     Comparisons,
     Method,
     Observed,
-    comparisons_of_values,
-    contrast,
+    bridge_quantiles,
+    compare_values,
     differences,
-    distribution_free,
-    high_end_at_one_score,
-    low_end,
-    normal_at_one_score,
-    once_per_size,
-    pairs_of_variances,
+    distribution_free_quantiles,
+    one_score_quantiles,
     shares_of_groups,
-    supremum,
+    sum_by_comparison,
 )
 
 #: Ratios of a true value to its noise at which the observed mean is tabulated.
@@ -55,24 +57,29 @@ def compare_bins(
     multigroup: Multigroup,
     method: Method,
 ) -> Comparisons:
-    """Compare histograms; tangents are means of functions of values -1 and 1."""
+    """Compare histograms of one bandwidth, and bound the noise of their distances.
+
+    Tangents of the distance of two histograms are differences of means of functions
+    with the values -1 and 1.
+    """
     statistic, sizes, _ = observed
-    histograms = _histograms(observed, multigroup)(n_bins)
+    histograms = _make_histograms(observed, multigroup)(n_bins)
     if method == "band":
         return _compare_histograms(value, histograms, observed, multigroup)
     shares = shares_of_groups(statistic)
-    noise_of_mean, _ = distribution_free(sizes, shares, multigroup, method)
+    free = distribution_free_quantiles(sizes, shares, multigroup, method)
 
-    def free_above(level: float) -> Any:
-        return 2 * noise_of_mean(level)
+    def to_upper_end(tail: float) -> Any:
+        return 2 * free.of_mean(tail)
 
-    def free_below(level: float) -> Any:
+    def to_lower_end(tail: float) -> Any:
         if method == "anytime":  # at once for all 2**n_bins functions
-            return 2 * noise_of_mean(level * 0.5**n_bins)
+            return 2 * free.of_mean(tail * 0.5**n_bins)
         roots = np.sqrt((n_bins - 1) / sizes)
-        return contrast(roots, shares, multigroup, power=1) + 2 * noise_of_mean(level)
+        mean_distance = sum_by_comparison(roots, shares, multigroup, power=1)
+        return mean_distance + 2 * free.of_mean(tail)
 
-    return comparisons_of_values(value, histograms["values"], free_above, free_below)
+    return compare_values(value, histograms["values"], to_upper_end, to_lower_end)
 
 
 #: Numbers of the histograms of all comparisons, by name; means over bandwidths where
@@ -80,7 +87,7 @@ def compare_bins(
 #: - "values": MADD,
 #: - "deviations": sum over bins of the standard deviations of the noise,
 #: - "errors": root of the sum over bins of the variances of the noise,
-#: - "least": sum over bins of estimates that are on average at most the true
+#: - "lower": sum over bins of estimates that are on average at most the true
 #:   differences,
 #: - "spreads": standard deviation of that sum,
 #: - "gaps": largest gap of the CDFs at an edge,
@@ -88,44 +95,54 @@ def compare_bins(
 Histograms: TypeAlias = dict[str, Floats]
 
 
-def _histograms(
+def _make_histograms(
     observed: Observed, multigroup: Multigroup
 ) -> Callable[..., Histograms]:
-    """Compare the histograms of all groups, or of some comparisons, by bins."""
+    """Return a function that compares the histograms of groups, with `n_bins` bins.
+
+    It makes all comparisons of groups, or those at the positions `compared`.
+    """
     statistic, sizes, _ = observed
     if statistic.n_groups > _FEW_GROUPS:
         groups = [statistic.select_group(group) for group in range(statistic.n_groups)]
     else:
         scores, weights, codes = statistic.scores, statistic.weights, statistic.codes
         groups = [(scores, weights * (codes == g)) for g in range(statistic.n_groups)]
-    cdfs, of_everyone = cdfs_at(groups), shares_of_groups(statistic)
-    rows, scale = sizes[:, None], np.sqrt(contrast(1 / sizes, of_everyone, multigroup))
+    cdfs, group_shares = cdfs_at(groups), shares_of_groups(statistic)
+    rows, scale = (
+        sizes[:, None],
+        np.sqrt(sum_by_comparison(1 / sizes, group_shares, multigroup)),
+    )
 
-    def compare_bins(n_bins: int, compared: Any = slice(None)) -> Histograms:
+    def histograms_of(n_bins: int, compared: Any = slice(None)) -> Histograms:
         edges = np.nextafter(np.arange(1, n_bins) / n_bins, 0)
         at_edges = cdfs(edges)
         shares = np.diff(at_edges, axis=1, prepend=0, append=1)
         smooth = (rows * shares + _ADDED_ROWS) / (rows + _ADDED_ROWS * n_bins)
         deviations, most = (
-            np.sqrt(contrast(p * (1 - p) / rows, of_everyone, multigroup)[compared])
+            np.sqrt(
+                sum_by_comparison(p * (1 - p) / rows, group_shares, multigroup)[
+                    compared
+                ]
+            )
             for p in (shares, smooth)
         )
         gaps, at_edges = (
-            np.abs(differences(by_group, of_everyone, multigroup)[compared])
+            np.abs(differences(by_group, group_shares, multigroup)[compared])
             for by_group in (shares, at_edges)
         )
-        least, slopes = lower_differences(gaps, most)
+        lower, slopes = lower_differences(gaps, most)
         return {
             "values": gaps.sum(axis=1),
             "deviations": deviations.sum(axis=1),
             "errors": np.sqrt((most**2).sum(axis=1)),
-            "least": least.sum(axis=1),
+            "lower": lower.sum(axis=1),
             "spreads": np.sqrt(((slopes * most) ** 2).sum(axis=1)),
             "gaps": at_edges.max(axis=1, initial=0),
             "scale": scale[compared],
         }
 
-    return compare_bins
+    return histograms_of
 
 
 def cdfs_at(groups: Sequence[Any]) -> Callable[[Floats], Floats]:
@@ -146,10 +163,11 @@ def cdfs_at(groups: Sequence[Any]) -> Callable[[Floats], Floats]:
 
 
 def lower_differences(gaps: Floats, deviations: Floats) -> tuple[Floats, Floats]:
-    """Estimate absolute differences, none too large on average, and slopes.
+    """Estimate absolute differences, none too large on average; return slopes, too.
 
-    Half of the rows tell the sign of a difference, the other half the difference with
-    that sign; this is the mean over all halves, of normal noise.
+    Imagine that half of the rows tell the sign of a difference, and the other half the
+    difference with that sign. For normal noise the estimate is the mean over all such
+    halves. Its slopes are the derivatives by the observed differences.
     """
     # A single bin, which holds all rows, has no noise.
     ratios = quotients(gaps, deviations)
@@ -159,7 +177,7 @@ def lower_differences(gaps: Floats, deviations: Floats) -> tuple[Floats, Floats]
 
 
 def compare_stable(observed: Observed, multigroup: Multigroup) -> Comparisons:
-    """Compare means over the stable interval of bandwidths of each comparison."""
+    """Compare MADD averaged over a stable interval of bandwidths of each pair."""
     statistic, *_ = observed
     pairs = compared_pairs(statistic.n_groups, multigroup)
     means = np.empty(len(pairs))
@@ -167,13 +185,14 @@ def compare_stable(observed: Observed, multigroup: Multigroup) -> Comparisons:
     for i, (_, rows, curve) in enumerate(gap_curves(statistic, pairs, N_BANDWIDTHS)):
         first, last, means[i] = stable_interval(curve, rows)
         chosen[i] = np.linspace(first, last, _MAX_HISTOGRAMS)
-    compare_bins, n_bins = _histograms(observed, multigroup), bin_numbers(N_BANDWIDTHS)
+    histograms_of = _make_histograms(observed, multigroup)
+    n_bins = bin_numbers(N_BANDWIDTHS)
     histograms: Histograms = {}
     for bandwidth in np.unique(chosen):
         times = np.count_nonzero(chosen == bandwidth, axis=1)
         compared = np.flatnonzero(times)
         share = times[compared] / _MAX_HISTOGRAMS
-        of_bandwidth = compare_bins(int(n_bins[bandwidth]), compared)
+        of_bandwidth = histograms_of(int(n_bins[bandwidth]), compared)
         for name, numbers in of_bandwidth.items():
             mean = histograms.setdefault(name, np.zeros(len(pairs)))
             mean[compared] += numbers * share
@@ -190,12 +209,13 @@ def _compare_histograms(
     *,
     mean: bool = False,
 ) -> Comparisons:
-    """Compare by ends each of which is the sharper of two, or their `mean`.
+    """Compare histograms by ends each of which is the closer of two.
 
-    Upper ends: by a tangent, or by the mean of MADD, which noise increases; it is at
-    least S E|D / S + N| with the sum S of the standard deviations and the true D. Lower
-    ends: by estimates that are not too large on average, or by twice a gap of the CDFs,
-    which is at most D.
+    An upper end comes from a tangent, or from the mean of MADD, which noise enlarges:
+    MADD is on average at least S E|D / S + N|, with S the sum of the standard
+    deviations, D the true value and N standard normal. A lower end comes from estimates
+    that are not too large on average, or from a gap of the CDFs, which is at most D /
+    2. `mean` says that histograms are means over bandwidths.
     """
     pairwise = multigroup == "pairwise"
     values, gaps = histograms["values"], histograms["gaps"]
@@ -206,26 +226,26 @@ def _compare_histograms(
     # Rows of people who have several may have less noise than is known: none is
     # subtracted.
     many &= bool((sizes > (1 - 1e-9) * statistic.effective_sizes).all())
-    of_everyone = shares_of_groups(statistic)
+    group_shares = shares_of_groups(statistic)
     variances = pairs_of_variances(sizes) if pairwise else []
-    at_one_score = normal_at_one_score(sizes, of_everyone, multigroup)
+    at_one_score = one_score_quantiles(sizes, group_shares, multigroup)
 
-    def high(level: float) -> float:
-        by_tangent = values + 2 * at_one_score(level / 2)
+    def high(tail: float) -> float:
+        by_tangent = values + 2 * at_one_score(tail / 2)
         if pairwise:
-            by_tangent = 2 * high_end_at_one_score(
-                values / 2, level / 2, np.array(variances).T
+            by_tangent = 2 * one_score_high_end(
+                values / 2, tail / 2, np.array(variances).T
             )
-        by_mean = np.where(many, _remove_noise(histograms, -ndtri(level / 2)), np.inf)
+        by_mean = np.where(many, _remove_noise(histograms, -ndtri(tail / 2)), np.inf)
         return float(np.minimum(by_tangent, by_mean).max())
 
-    def low(level: float) -> float:
-        by_signs = histograms["least"] + ndtri(level / 2) * histograms["spreads"]
+    def low(tail: float) -> float:
+        by_signs = histograms["lower"] + ndtri(tail / 2) * histograms["spreads"]
         by_signs = np.where(many, by_signs, -np.inf)
         if not pairwise or mean:
-            by_gap = gaps - supremum(histograms["scale"], sides=2)(level / 2)
+            by_gap = gaps - bridge_quantiles(histograms["scale"], sides=2)(tail / 2)
             return max(float(by_signs.max()), 2 * float(by_gap.max()))
-        end = once_per_size(low_end, level / 2, variances)
+        end = ends_by_size(low_end, tail / 2, variances)
         by_gap = max(end(i, gap) for i, gap in enumerate(gaps.tolist()))
         return max(float(by_signs.max()), 2 * by_gap)
 
@@ -234,16 +254,18 @@ def _compare_histograms(
 
 @cache
 def _noisy_values() -> tuple[Floats, Floats]:
-    """Return mean and standard deviation of |x + N|, by tabulated x."""
+    """Tabulate the mean and standard deviation of |x + N| by x, N standard normal."""
     density = np.exp(-(_RATIOS**2) / 2) * math.sqrt(2 / math.pi)
     means = density + _RATIOS * (1 - 2 * ndtr(-_RATIOS))
     return means, np.sqrt(1 + _RATIOS**2 - means**2)
 
 
 def _remove_noise(histograms: Histograms, quantile: float) -> Floats:
-    """Return the largest x that S E|x / S + N| plus noise allows.
+    """Return the largest true value that the observed one does not rule out.
 
-    That is the quantile of normal noise, with the standard deviation of |x / S + N|.
+    A true value x under noise of total deviation S is seen as S E|x / S + N| on
+    average, N standard normal. The observed value may be below that average by
+    `quantile` standard deviations.
     """
     means, spreads = _noisy_values()
     ends = []

@@ -32,12 +32,11 @@ from skfair.metrics._inputs import (
     outcomes_of,
 )
 from skfair.metrics._metric import (
-    Estimate,
     Exchangeable,
     Metric,
     evaluates,
-    undefined_estimate,
 )
+from skfair.metrics._parts import Estimate, undefined_estimate
 from skfair.metrics._quantiles import (
     UNDEFINED,
     Comparisons,
@@ -45,11 +44,11 @@ from skfair.metrics._quantiles import (
     Observed,
     Quantiles,
     compare_means,
-    comparisons_of_values,
-    contrast,
-    distribution_free,
+    compare_values,
+    distribution_free_quantiles,
     exact_distance,
-    normal,
+    normal_quantiles,
+    sum_by_comparison,
     variances_of_means,
 )
 from skfair.metrics._strata import Multistratum
@@ -86,7 +85,7 @@ class GroupGaps:
         return not self.reason
 
     def estimate(self, name: str, value: float) -> Estimate:
-        """Say why no groups are compared, or which are left out of a value."""
+        """Return the estimate of a value; name the groups left out of it."""
         if self.reason:
             reasons = [text for text in (self.reason, self.left_out) if text]
             return undefined_estimate(name, "; ".join(reasons))
@@ -112,21 +111,20 @@ def find_gaps(statistic: Rows, group_weights: GroupWeights) -> GroupGaps:
     reason = why_none_compared(statistic.labels, compared, weights, smallest)
     small = [statistic.labels[i] for i in np.flatnonzero(~compared)]
     left_out = describe_left_out(small, statistic.n_groups, smallest)
-    if reason:
-        undefined = np.full(len(weights), np.nan)
-        rest = math.nan, undefined, reason, left_out
-        return GroupGaps(statistic, weights, compared, *rest)
-    weights = weights / weights.sum()
-    means = statistic.means
-    average = float(weights[compared] @ means[compared])
-    gaps = np.where(compared, np.abs(means - average), np.nan)
+    average, gaps = math.nan, np.full(len(weights), np.nan)
+    if not reason:
+        weights = weights / weights.sum()
+        means = statistic.means
+        average = float(weights[compared] @ means[compared])
+        gaps = np.where(compared, np.abs(means - average), np.nan)
     return GroupGaps(statistic, weights, compared, average, gaps, reason, left_out)
 
 
 def weigh_groups(statistic: Rows, group_weights: GroupWeights) -> tuple[Rows, Floats]:
-    """Return the weights of the groups, which sum to one, with the statistic.
+    """Return a statistic and the weights of its groups, which sum to one.
 
-    Groups that only a mapping names are added to the statistic, without rows.
+    Groups that are named by a mapping of weights, but have no rows, are added to the
+    statistic.
     """
     n_groups = statistic.n_groups
     if isinstance(group_weights, str):
@@ -167,7 +165,7 @@ class DistanceFromAverage(Metric):
     pos_label: Hashable = None
 
     def __post_init__(self) -> None:
-        """Check the options; what depends on the rows is checked beside them."""
+        """Check the options that do not depend on the rows."""
         super().__post_init__()
         check_quality(self.quality)
 
@@ -192,8 +190,8 @@ class DistanceFromAverage(Metric):
         """Summarise the gaps of groups, of which at least two are compared."""
         raise NotImplementedError
 
-    def find(self, statistic: Rows) -> Estimate:
-        """Find the value of a statistic, or why it has none, and who is left out."""
+    def estimate_statistic(self, statistic: Rows) -> Estimate:
+        """Find the value of a statistic, or why it has none; name groups left out."""
         groups = find_gaps(statistic, self.group_weights)
         value = self.summarise(groups) if groups.defined else math.nan
         return groups.estimate(self.name, value)
@@ -206,13 +204,13 @@ class DistanceFromAverage(Metric):
 class MaxGap(DistanceFromAverage):
     """Largest distance of a group's rate from the average."""
 
-    bounded = True
+    has_noise_bounds = True
 
     def summarise(self, groups: GroupGaps) -> float:
         """Find the largest gap."""
         return float(np.nanmax(groups.gaps))
 
-    def noise(self, observed: Observed, method: Method) -> Comparisons:
+    def bound_noise(self, observed: Observed, method: Method) -> Comparisons:
         """Bound the noise of each group's distance from the average."""
         groups = find_gaps(observed.statistic, self.group_weights)
         estimate = groups.estimate(self.name, 0.0)
@@ -341,13 +339,13 @@ _CAPACITY_ROUNDING = 1e-12
 class CVaRFairness(DistanceFromAverage):
     """Mean gap of the groups that are furthest from the average."""
 
-    bounded = True
+    has_noise_bounds = True
 
     alpha: float = 0.9
     fractional: bool = True
 
     def __post_init__(self) -> None:
-        """Check the options, which are checked nowhere else."""
+        """Check the options."""
         super().__post_init__()
         check_real("alpha", self.alpha, 0, 1, closed="left")
         check_flag("fractional", self.fractional)
@@ -372,11 +370,11 @@ class CVaRFairness(DistanceFromAverage):
         if not self.fractional:
             raise ValueError("fractional of CVaR fairness must be True, got False.")
 
-    def noise(self, observed: Observed, method: Method) -> Comparisons:
-        """Bound the noise of the tail.
+    def bound_noise(self, observed: Observed, method: Method) -> Comparisons:
+        """Bound the noise of the mean gap in the tail.
 
-        CVaR fairness is the largest mean of gaps over all tails, a seminorm of the
-        rates.
+        CVaR fairness is the largest mean gap over all possible tails, and so a seminorm
+        of the rates.
         """
         groups, alpha = find_gaps(observed.statistic, self.group_weights), self.alpha
         estimate = groups.estimate(self.name, 0.0)
@@ -384,22 +382,24 @@ class CVaRFairness(DistanceFromAverage):
             return UNDEFINED._replace(reason=estimate.reason, message=estimate.message)
         rates, sizes, weights = compared_rates(groups, observed)
 
-        def tail(values: Floats) -> float:
+        def average_tail(values: Floats) -> float:
             shares = tail_shares(values, weights, alpha)
             return tail_mean(values, weights, shares, alpha)
 
         if method == "band":
-            above, below = _tail_noise_of_rates(rates, sizes, weights, alpha, tail)
+            to_upper_end, to_lower_end = _tail_noise_of_rates(
+                rates, sizes, weights, alpha, average_tail
+            )
         else:
-            of_means, _ = distribution_free(sizes, weights, "pooled", method)
+            free = distribution_free_quantiles(sizes, weights, "pooled", method)
 
-            def below(level: float) -> Any:
-                return tail(of_means(level / (2 * len(rates))))
+            def to_lower_end(tail: float) -> Any:
+                return average_tail(free.of_mean(tail / (2 * len(rates))))
 
-            above = below
-        value = tail(groups.gaps[groups.compared])
-        comparisons = comparisons_of_values(
-            float(value), np.array([value]), above, below
+            to_upper_end = to_lower_end
+        value = average_tail(groups.gaps[groups.compared])
+        comparisons = compare_values(
+            float(value), np.array([value]), to_upper_end, to_lower_end
         )
         return comparisons._replace(reason=estimate.reason, message=estimate.message)
 
@@ -501,11 +501,11 @@ default=None
     The fractional form is the default because it is the conditional value at risk
     itself: it is continuous and non-decreasing in alpha. With five groups of equal
     weight and alpha 0.9 it equals max-gap, whereas by equation 28 every group is too
-    heavy for the tail, and the value is 0. It is never smaller than the other form,
-    and equal to it where whole groups have a total weight of 1 - alpha. It takes one
-    sort. ``fractional=False`` solves a knapsack problem: by the same sort if weights
-    are equal, otherwise by `scipy.optimize.milp`, up to 1e-6. That takes about .1 s
-    for 500 groups and 1 to 6 s for 5,000.
+    heavy for the tail, and the value is 0. The fractional form is never smaller than
+    the other form, and equal to it where whole groups have a total weight of 1 - alpha.
+    It takes one sort. ``fractional=False`` solves a knapsack problem: by the same sort
+    if weights are equal, otherwise by `scipy.optimize.milp`, up to 1e-6, which takes
+    about .1 s for 500 groups and 1 to 6 s for 5,000.
 
     References
     ----------
@@ -631,49 +631,55 @@ def _tail_noise_of_rates(
     sizes: Floats,
     weights: Floats,
     alpha: float,
-    tail: Callable[[Floats], float],
+    average_tail: Callable[[Floats], float],
 ) -> tuple[Quantiles, Quantiles]:
-    """Return quantiles of the noise of the tail above, and below, in large samples."""
+    """Return the distances from the tail's mean gap to its ends, in large samples."""
     variances, n_groups = variances_of_means(rates, rates, sizes), len(rates)
 
-    def furthest(level: float) -> Floats:
-        """Square the distance from each rate to the further of its exact bounds."""
-        ends = [exact_distance(p, sizes, level) for p in (rates, 1 - rates)]
+    def furthest(tail: float) -> Floats:
+        """Square the distance of each rate from the further of its two exact bounds."""
+        ends = [exact_distance(p, sizes, tail) for p in (rates, 1 - rates)]
         return np.maximum(*ends) ** 2
 
-    def below(level: float) -> Any:
-        one_by_one = contrast(furthest(level / (2 * n_groups)), weights, "pooled")
-        each, quantile = tail(np.sqrt(one_by_one)), -ndtri(level)
-        # Variances for which the bounds are those of normal noise.
-        widest = furthest(level) / quantile**2
+    def to_lower_end(tail: float) -> Any:
+        one_by_one = sum_by_comparison(
+            furthest(tail / (2 * n_groups)), weights, "pooled"
+        )
+        each, quantile = average_tail(np.sqrt(one_by_one)), -ndtri(tail)
+        # Variances with which normal noise has these bounds.
+        widest = furthest(tail) / quantile**2
         noise = _tail_noise(widest, weights, alpha)
-        noise += quantile * _tail_deviation(widest, weights, alpha, tail)
+        noise += quantile * _tail_deviation(widest, weights, alpha, average_tail)
         return min(each, noise)
 
-    return normal(_tail_deviation(variances, weights, alpha, tail)), below
+    deviation = _tail_deviation(variances, weights, alpha, average_tail)
+    return normal_quantiles(deviation), to_lower_end
 
 
 def _tail_deviation(
-    variances: Floats, weights: Floats, alpha: float, tail: Callable[[Floats], float]
+    variances: Floats,
+    weights: Floats,
+    alpha: float,
+    average_tail: Callable[[Floats], float],
 ) -> Any:
-    """Bound the standard deviation of the mean of signed gaps over any tail.
+    """Bound the standard deviation of the mean signed gap in a tail, of any groups.
 
-    A rate has the coefficient of its group in the tail, at most its weight over
-    1 - alpha, and its weight in the average. A square is below its chord.
+    A rate's coefficient is at most t plus its weight, t from 0 to weight / (1 - alpha)
+    being its share of the tail; its square is bounded by the chord over that range.
     """
     most = weights / (1 - alpha)
     slopes = ((most + weights) ** 2 - weights**2) * variances
     np.divide(slopes, most, out=slopes, where=most > 0)
-    return math.sqrt(float(weights**2 @ variances) + tail(slopes))
+    return math.sqrt(float(weights**2 @ variances) + average_tail(slopes))
 
 
 def _tail_noise(variances: Floats, weights: Floats, alpha: float) -> Any:
-    """Bound the mean over noise of the largest mean of absolute gaps over all tails.
+    """Bound, on average over the noise, the largest mean absolute noise over all tails.
 
-    It is at most t plus the mean excess of the absolute gaps over t, over 1 - alpha,
-    for every t.
+    For every threshold t, this average is at most t plus the mean excess of the
+    absolute noise over t, divided by 1 - alpha.
     """
-    deviations = np.sqrt(contrast(variances, weights, "pooled"))
+    deviations = np.sqrt(sum_by_comparison(variances, weights, "pooled"))
 
     def bound(threshold: float) -> float:
         ratio = threshold / deviations

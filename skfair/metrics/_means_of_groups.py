@@ -1,4 +1,4 @@
-"""Means of groups beside those of all other rows: bounds of differences, and tests."""
+"""Means of groups beside the means of all other rows: bounds and tests."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class Means(NamedTuple):
 
     @property
     def value(self) -> Floats:
-        """Return the means themselves."""
+        """Return the means in the units of the numbers."""
         return self.at(self.share)
 
     def at(self, share: Floats) -> Floats:
-        """Turn shares into numbers between `low` and `low + unit`."""
+        """Turn shares of the way from `low` to `low + unit` into numbers."""
         return np.asarray(self.low + self.unit * share)
 
     def take(self, groups: Bools) -> Means:
@@ -50,51 +50,53 @@ def are_outcomes(statistic: Rows) -> bool:
     return bool((statistic.y_pred * statistic.y_pred == statistic.y_pred).all())
 
 
-def means_of_groups(statistic: Rows) -> tuple[Means, Means]:
-    """Compute the mean of each group, and that of all rows outside of it.
+def compute_means(statistic: Rows) -> tuple[Means, Means]:
+    """Compute the mean of each group, and the mean of all rows outside the group.
 
-    Numbers that are no outcomes are taken to lie between the least and the largest:
-    losses that are never small would else have too little noise.
+    Numbers that are not outcomes are taken to lie between the smallest and the largest
+    number. Otherwise losses that are never small would seem to have too little noise.
     """
     numbers, low, unit = statistic.y_pred.astype(np.float64), 0.0, 1.0
     if not are_outcomes(statistic) and np.ptp(numbers) > 0:
         low, unit = float(numbers.min()), float(np.ptp(numbers))
-    moved = (numbers - low) / unit
+    shares = (numbers - low) / unit
     first, second = (
-        statistic.sum_by_group(power * statistic.weights) for power in (moved, moved**2)
+        statistic.sum_by_group(power * statistic.weights)
+        for power in (shares, shares**2)
     )
-    sums = first, second, statistic.totals, statistic.squares_of_people
-    own, others = _share_and_rows(*sums), _share_and_rows(*map(_sums_of_others, sums))
-    return Means(*own, low, unit), Means(*others, low, unit)
+    sums = first, second, statistic.totals, statistic.group_squares_by_person
+    inside = _mean_and_rows(*sums)
+    outside = _mean_and_rows(*map(_sums_of_others, sums))
+    return Means(*inside, low, unit), Means(*outside, low, unit)
 
 
-def _share_and_rows(
-    sums: Floats, squares: Floats, totals: NDArray[Any], of_weights: NDArray[Any]
+def _mean_and_rows(
+    sums: Floats, squares: Floats, totals: NDArray[Any], squared_weights: NDArray[Any]
 ) -> tuple[Floats, Floats]:
-    """Compute the mean of numbers in [0, 1], from sums of them and of their squares."""
+    """Compute means of numbers in [0, 1], and the effective rows behind them."""
     moments = quotients(sums, totals, np.nan), quotients(squares, totals, np.nan)
-    sizes = quotients(np.square(totals, dtype=float), of_weights, np.nan)
+    sizes = quotients(np.square(totals, dtype=float), squared_weights, np.nan)
     return moments[0], np.nan_to_num(rows_of_means(moments, sizes))
 
 
 def _sums_of_others(values: NDArray[Any]) -> NDArray[Any]:
-    """Sum over all other groups, without the rounding of differences."""
+    """Sum over all other groups, without subtraction and its rounding errors."""
     before, after = np.cumsum(values[:-1]), np.cumsum(values[:0:-1])[::-1]
     return np.asarray(np.append(0, before) + np.append(after, 0))
 
 
 def known_means(value: float, n_groups: int) -> Means:
-    """Return a number without noise for each group."""
+    """Return means that equal a known number, without noise."""
     return Means(np.full(n_groups, value), np.full(n_groups, np.inf))
 
 
 def simultaneous_tail(confidence_level: float, n_groups: int) -> float:
-    """Find the tail of intervals of independent means that hold together (Sidak)."""
+    """Find the tail of independent intervals that cover all means at once (Sidak)."""
     return float(1 - confidence_level ** (1 / max(n_groups, 1))) / 2
 
 
 def distances(means: Means, tail: Any) -> tuple[Floats, Floats]:
-    """Find the distances from means to their ends of Clopper and Pearson."""
+    """Find the distances from means to the ends of Clopper-Pearson intervals."""
     known = np.isinf(means.rows)
     rows = np.where(known, 0, means.rows)
     low, high = clopper_pearson(means.share * rows, rows, tail)
@@ -105,9 +107,10 @@ def distances(means: Means, tail: Any) -> tuple[Floats, Floats]:
 def distances_of_difference(
     first: Means, second: Means, tail: Any
 ) -> tuple[Floats, Floats]:
-    """Find the distance from differences of means to their lower and upper ends.
+    """Find the distances from differences of means to the ends of their intervals.
 
-    Distances of independent means are added as standard deviations are.
+    The distance of a difference is the root of the sum of the squared distances of both
+    means, as for standard deviations.
     """
     (down, up), (fall, rise) = (distances(each, tail) for each in (first, second))
     return np.hypot(down, rise), np.hypot(up, fall)
@@ -118,8 +121,8 @@ def pvalues_of_difference(
 ) -> Floats:
     """Test whether means differ by more than epsilon, by inverting the bounds.
 
-    The p-value is the smallest tail with which the difference has its end beyond
-    epsilon. It is 1 where the difference itself is not.
+    The p-value is the smallest tail at which the end of the interval is beyond epsilon,
+    and 1 if the difference itself is not beyond epsilon.
     """
     difference = first.value - second.value
     greater = _smallest_tails(first, second, difference - epsilon, side=0)
@@ -130,7 +133,7 @@ def pvalues_of_difference(
 def _smallest_tails(
     first: Means, second: Means, excess: Floats, *, side: Literal[0, 1]
 ) -> Floats:
-    """Find the tail with which the distance to an end of the difference is `excess`."""
+    """Find the tail for which an end of the interval is at the distance `excess`."""
     tails, beyond = np.ones(len(excess)), excess > 0
     means, excess = (first.take(beyond), second.take(beyond)), excess[beyond]
     low, high = np.zeros(len(excess)), np.full(len(excess), _FURTHEST)
@@ -143,13 +146,14 @@ def _smallest_tails(
 
 
 def exact_pvalues(statistic: Rows, tested: Bools, alternative: Alternative) -> Floats:
-    """Test equal rates of some groups and of all other rows, given all outcomes."""
+    """Test whether some groups have the rate of all other rows, given all outcomes."""
     effective = np.nan_to_num(statistic.effective_sizes)
     sizes = np.floor(effective * (1 + 1e-12)).astype(np.intp)
     hits = np.rint(np.nan_to_num(statistic.means) * sizes).astype(np.intp)
-    n_rows, n_hits, own = sizes.sum(), hits.sum(), (hits[tested], sizes[tested])
-    less = hypergeom.cdf(own[0], n_rows, n_hits, own[1])
-    greater = hypergeom.sf(own[0] - 1, n_rows, n_hits, own[1])
+    n_rows, n_hits = sizes.sum(), hits.sum()
+    hits, sizes = hits[tested], sizes[tested]
+    less = hypergeom.cdf(hits, n_rows, n_hits, sizes)
+    greater = hypergeom.sf(hits - 1, n_rows, n_hits, sizes)
     return np.asarray(np.clip(_choose_alternative(greater, less, alternative), 0, 1))
 
 

@@ -18,7 +18,7 @@ from skfair.statistics import CountTable
 class MetricBounds(Result):
     """Interval that contains the value of a metric.
 
-    This is no confidence interval: it says where the value of these very rows lies,
+    This is not a confidence interval: it says where the value of these very rows lies,
     whose scores are known by bins only.
 
     Attributes
@@ -70,21 +70,21 @@ def metric_bounds(
     Returns
     -------
     MetricBounds
-        Contains what the metric returns for the rows, up to rounding (1e-12). The
-        lower bound of MCDP(0) is the gap at some score; with whole weights its bounds
-        have no rounding, and equal ones are the very number that `mcdp` returns. Those
-        of ABCC and of the difference of means are no wider than ``2 / n_bins``, those
-        of `calibration_gap` no wider than that plus the shares of two groups in one
-        bin. Those of `madd` are equal. nan with a warning where a group is absent or
-        too small.
+        Contains what the metric returns for the rows, up to rounding (1e-12). The lower
+        bound of MCDP(0) is the gap at some score. With whole weights the bounds of
+        MCDP(0) have no rounding, and equal bounds are exactly what `mcdp` returns.
+        Bounds of ABCC and of the difference of means differ by at most ``2 / n_bins``,
+        bounds of `calibration_gap` at most that plus the shares of two groups in one
+        bin. Both bounds of `madd` are equal. nan with a warning where a group is absent
+        or too small.
 
     Raises
     ------
     TypeError
-        If `histogram` is no table of scores in bins.
+        If `histogram` is not a table of scores in bins.
     ValueError
         On a metric whose bounds are not known, if bins of the bandwidth of `madd` are
-        no unions of bins of the histogram, on pairs of more than 64 groups, and as the
+        not unions of bins of the histogram, on pairs of more than 64 groups, and as the
         metric does.
 
     Warns
@@ -99,11 +99,11 @@ def metric_bounds(
 
     Notes
     -----
-    The cumulative distribution functions are known at the edges of bins. Inside a bin
-    that of a group lies between two step functions: all its scores in the bin might be
-    the least, or all the largest. Hence a bin where each group has a single score, or
-    where all scores of one group are below those of the other, is exact. The curves
-    of calibration lie between two step functions in the same way.
+    The cumulative distribution function of a group is known at the edges of bins.
+    Inside a bin it lies between two step functions: all scores of the group in the bin
+    might be the smallest, or all the largest. Hence a bin where each group has a single
+    score, or where all scores of one group are below those of the other, is exact. The
+    curves of calibration lie between two step functions in the same way.
 
     Examples
     --------
@@ -126,10 +126,10 @@ def metric_bounds(
     0.0
     """
     found = as_metric(metric, **options)
-    if not found.bounded_by_bins:
-        bounded = [kind.name for kind in METRICS.values() if kind.bounded_by_bins]
+    if not found.has_range_from_bins:
+        names = [kind.name for kind in METRICS.values() if kind.has_range_from_bins]
         raise ValueError(
-            f"metric must be one of {', '.join(bounded)}, whose bounds are known, got "
+            f"metric must be one of {', '.join(names)}, whose bounds are known, got "
             f"{metric!r}."
         )
     cells = rows_of_table(histogram)
@@ -150,10 +150,10 @@ def bounds_of_bins(metric: Metric, histogram: Rows) -> MetricBounds:
             f"know this option, got {scale!r}."
         )
     histogram = metric.check_bins(histogram)
-    refused = metric.refuse(histogram)
-    if refused is not None:
-        metric.warn_of(refused)
+    reason, advice = metric.why_undefined(histogram)
+    if reason:
+        metric.undefined(reason, advice).warn()
         return MetricBounds(math.nan, math.nan)
-    lower, upper = metric.bound(histogram)
+    lower, upper = metric.range_from_bins(histogram)
     # By rounding an upper bound may be below.
     return MetricBounds(lower, max(lower, min(upper, metric.maximum)))

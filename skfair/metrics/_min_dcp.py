@@ -1,4 +1,4 @@
-"""minDCP: the least DCP that published frequencies allow.
+"""minDCP: the smallest DCP that published frequencies allow.
 
 With q[a, y] = pi[a, y] (1 - eta[a, y]) the confusion matrices leave the problem (each
 can be completed from the mass that is not carried):
@@ -10,8 +10,8 @@ The baseline alpha is a channel from true to predicted classes, and q is the mas
 it carries. The search solves linear programs in turn from many starts.
 
 Merging predicted classes can only lower minDCP. For one set against all others the
-channel is one number x_y for each true class, and the least mass that a group loses is
-a continuous knapsack problem: if the channel predicts the set more often than
+channel is one number x_y for each true class, and the smallest mass that a group loses
+is a continuous knapsack problem: if the channel predicts the set more often than
 published, mass is best removed from the largest x first; if less often, from the
 largest 1 - x. The first loss increases with x and the second decreases, so that on a
 box ``low <= x <= high`` a group loses at least the first at `low` and the second at
@@ -25,8 +25,8 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from itertools import combinations, islice
 from math import comb
-from operator import itemgetter
-from typing import Any, TypeAlias
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -44,17 +44,17 @@ from skfair.metrics._dcp import (
     check_table,
     column_labels,
     first_labels,
-    positions,
+    match_labels,
     row_labels,
-    table_of_disparities,
+    tabulate_disparities,
 )
 from skfair.metrics._dcp_search import (
     Clock,
     check_time_limit,
-    etas,
     explained_shares,
     halves,
     maximise,
+    unexplained_shares,
 )
 from skfair.metrics._inputs import check_group_weights
 
@@ -71,12 +71,18 @@ _FIRST_RADIUS, _LEAST_RADIUS = 0.2, 1e-5
 _LEAST_GAIN = 1e-9
 _MAX_STEPS = 200
 
-_by_loss = itemgetter(0)
+_by_loss = attrgetter("loss")
 
-#: Share of the population that is not carried, a channel (n_classes, n_classes), and
-#: the mass that it carries (n_groups, n_classes), at most the frequency of each true
-#: class in each group.
-Carried: TypeAlias = tuple[float, Floats, Floats]
+
+class Carried(NamedTuple):
+    """A channel from true to predicted classes, and the mass that it carries."""
+
+    #: Share of the population that is not carried.
+    loss: float
+    #: Of shape (n_classes, n_classes).
+    channel: Floats
+    #: At most the frequency of each true class in each group, (n_groups, n_classes).
+    mass: Floats
 
 
 class ChannelSearch:
@@ -99,23 +105,23 @@ class ChannelSearch:
     def best(
         self, n_starts: int, generator: np.random.RandomState
     ) -> tuple[Carried, int]:
-        """Search from many starts; the best channel, and the number of searches."""
+        """Return the best channel from many starts, and the number of searches."""
         best, n_searches = self._constant(), 0
         if self.true.shape[1] == 2:
             # The search for the lower bound finds the best channel of two classes.
             return best, n_searches
         # The optimum fits most groups exactly and others not at all, so that channels
-        # with the least absolute misfit, under varied weights of the groups, are close
-        # to it.
+        # with the smallest absolute misfit, under varied weights of the groups, are
+        # close to it.
         starts = []
         for size in _SET_SIZES:
-            fits = self._fits(_set_emphases(self.weights, size, n_starts))
-            starts += _distinct(fits)[:n_starts]
-        # Random fits are all kept: those of the least loss would be too similar.
+            fits = self._fit_emphases(_set_emphases(self.weights, size, n_starts))
+            starts += _remove_duplicates(fits)[:n_starts]
+        # Random fits are all kept: those of the smallest loss would be too similar.
         # Squares make the factors of the weights differ by orders of magnitude.
         shape = -(-n_starts // 2), len(self.weights)
         random = self.weights * generator.exponential(size=shape) ** 2
-        starts += self._fits(list(random))
+        starts += self._fit_emphases(list(random))
         for start in starts:
             best = min(best, start, key=_by_loss)
             if self.clock.is_over():
@@ -123,7 +129,7 @@ class ChannelSearch:
             n_searches += 1
             best = min(best, self._improve(start), key=_by_loss)
             self.progress.update(
-                f"{n_searches} of {len(starts)} local searches, upper {best[0]:.6f}"
+                f"{n_searches} of {len(starts)} local searches, upper {best.loss:.6f}"
             )
         return best, n_searches
 
@@ -133,23 +139,23 @@ class ChannelSearch:
         return None if start is None else self._improve(start)
 
     def _constant(self) -> Carried:
-        """Return the channel that ignores the true class; it needs no solver."""
+        """Return the channel that ignores the true class, which needs no solver."""
         mean = self.weights @ self.predicted
         carried = self.true * explained_shares(mean, self.predicted)[:, None]
         return self._add_loss(np.tile(mean, (self.true.shape[1], 1)), carried)
 
     def _add_loss(self, channel: Floats, carried: Floats) -> Carried:
-        """Return channel and mass with the share that is not carried."""
+        """Return a channel with the mass it carries, and the share not carried."""
         loss = float(self.weights @ (self.true - carried).sum(axis=1))
-        return max(loss, 0.0), channel, carried
+        return Carried(max(loss, 0.0), channel, carried)
 
-    def _fits(self, emphases: list[Floats]) -> list[Carried]:
-        """Return channel fitted with each emphasis, and the mass that it carries."""
+    def _fit_emphases(self, emphases: list[Floats]) -> list[Carried]:
+        """Fit a channel with each emphasis, and find the mass that it carries."""
         fits = []
         for emphasis in emphases:
             if self.clock.is_over():
                 break
-            channel = self._fitted(emphasis)
+            channel = self._fit_published(emphasis)
             fit = None if channel is None else self.carry(channel)
             if fit is not None:
                 fits.append(fit)
@@ -165,16 +171,16 @@ class ChannelSearch:
             if radius < _LEAST_RADIUS or self.clock.is_over():
                 break
             proposed = self._linearised_step(best, radius)
-            moved = None if proposed is None else self.carry(proposed)
-            gain = 0.0 if moved is None else best[0] - moved[0]
-            if moved is None or gain < _LEAST_GAIN:
+            candidate = None if proposed is None else self.carry(proposed)
+            gain = 0.0 if candidate is None else best.loss - candidate.loss
+            if candidate is None or gain < _LEAST_GAIN:
                 radius /= 4
                 continue
-            best = moved
+            best = candidate
         return best
 
     def carry(self, channel: Floats) -> Carried | None:
-        """Carry as much as a channel can; None if the solver fails."""
+        """Find the largest mass that a channel carries; None if the solver fails."""
         n_groups, n_classes = self.true.shape
         solved = maximise(
             np.repeat(self.weights, n_classes),
@@ -194,8 +200,8 @@ class ChannelSearch:
         carried = carried * ratios.min(axis=1, keepdims=True)
         return self._add_loss(channel, carried)
 
-    def _fitted(self, emphasis: Floats) -> Floats | None:
-        """Return the channel whose predictions differ least from the published ones."""
+    def _fit_published(self, emphasis: Floats) -> Floats | None:
+        """Find the channel with predictions closest to the published frequencies."""
         # Unknowns: the channel, and the absolute misfit of each group and prediction.
         n_classes = self.true.shape[1]
         predicts = kron(csc_array(self.true), csc_array(np.eye(n_classes)))
@@ -213,13 +219,12 @@ class ChannelSearch:
         return None if solved is None else _make_channel(solved.x[: n_classes**2])
 
     def _linearised_step(self, current: Carried, radius: float) -> Floats | None:
-        """Return the channel that carries the most to first order, within a radius."""
+        """Return the channel within a radius that carries most, to first order."""
         # Unknowns: the change of the channel, and the mass of each group and class.
         n_groups, n_classes = self.true.shape
-        _, matrix, carried = current
-        channel = matrix.ravel()
-        changes = kron(csc_array(carried), csc_array(np.eye(n_classes)))
-        masses = block_diag([csc_array(matrix.T)] * n_groups)
+        channel = current.channel.ravel()
+        changes = kron(csc_array(current.mass), csc_array(np.eye(n_classes)))
+        masses = block_diag([csc_array(current.channel.T)] * n_groups)
         solved = maximise(
             np.repeat(self.weights, n_classes),
             csc_array(hstack([changes, masses])),
@@ -238,7 +243,7 @@ class ChannelSearch:
 
 
 def _set_emphases(weights: Floats, size: int, n_starts: int) -> list[Floats]:
-    """Return weights of groups: all alike, and with emphasis on sets of groups."""
+    """Return weights of groups: as given, and with more weight on each of some sets."""
     size = min(size, len(weights))
     step = -(-comb(len(weights), size) // (_N_FITS * n_starts))
     emphases = [weights]
@@ -249,18 +254,18 @@ def _set_emphases(weights: Floats, size: int, n_starts: int) -> list[Floats]:
     return emphases
 
 
-def _distinct(fits: list[Carried]) -> list[Carried]:
-    """Return fits by increasing loss, without near duplicates."""
+def _remove_duplicates(fits: list[Carried]) -> list[Carried]:
+    """Sort fits by increasing loss, and leave out near duplicates."""
     chosen: list[Carried] = []
     for fit in sorted(fits, key=_by_loss):
-        distances = [np.abs(fit[1] - other[1]).max() for other in chosen]
+        distances = [np.abs(fit.channel - other.channel).max() for other in chosen]
         if not distances or min(distances) > _LEAST_DISTANCE:
             chosen.append(fit)
     return chosen
 
 
 def _make_channel(entries: Floats) -> Floats:
-    """Square matrix with non-negative rows that sum to one, rounding removed."""
+    """Return a square matrix whose rows are non-negative and sum to one."""
     n_classes = round(len(entries) ** 0.5)
     channel = np.clip(entries, 0.0, None).reshape(n_classes, n_classes)
     return np.asarray(channel / channel.sum(axis=1, keepdims=True))
@@ -277,7 +282,7 @@ _MAX_SEARCHES = 16
 
 
 def knapsack(x: Floats, true: Floats, share: Floats) -> Floats:
-    """Return the least mass that groups lose if a channel predicts a set too often.
+    """Return the smallest mass that groups lose if a channel predicts a set too often.
 
     `x`, of shape (n_points, n_classes), is the probability of the set given each true
     class, and `share` its published frequency in each group. The result has shape
@@ -320,7 +325,7 @@ class MergedSearch:
         self.upper = float(self._join(self._losses(at, at))[0])
 
     def _losses(self, lows: Floats, highs: Floats) -> list[Floats]:
-        """Return the lower bounds of what each group loses, one for each set."""
+        """Return lower bounds of the mass that each group loses, for each set."""
         low = [lows[:, i] for i in range(len(self.sets))]
         high = [highs[:, i] for i in range(len(self.sets))]
         share = list(self.shares)
@@ -335,11 +340,11 @@ class MergedSearch:
         ]
 
     def _join(self, losses: list[Floats]) -> Floats:
-        """Return the loss of the population, given what groups lose by each set."""
+        """Return the loss of the population from the groups' losses for each set."""
         return np.asarray(np.maximum.reduce(losses) @ self.weights)
 
     def step(self, tol: float) -> None:
-        """Split the boxes with the least bounds; close those within `tol`."""
+        """Split the boxes with the smallest bounds; close boxes within `tol`."""
         n_split = min(_SPLIT_AT_ONCE, len(self.bounds))
         chosen = np.argpartition(self.bounds, n_split - 1)[:n_split]
         rest = np.ones(len(self.bounds), bool)
@@ -369,12 +374,12 @@ class MergedSearch:
             self._join([*now[:i], then[i], *now[i + 1 :]])
             for i in range(len(self.sets))
         ]
-        each, best = np.arange(len(chosen)), np.argmax(promises, axis=0)
-        side = ((highs - lows)[each, best] * self.scale).argmax(axis=1)
-        middle = middles[each, best, side]
+        boxes, best = np.arange(len(chosen)), np.argmax(promises, axis=0)
+        side = ((highs - lows)[boxes, best] * self.scale).argmax(axis=1)
+        middle = middles[boxes, best, side]
         lows, highs = np.tile(lows, (2, 1, 1)), np.tile(highs, (2, 1, 1))
-        highs[each, best, side] = middle
-        lows[len(each) + each, best, side] = middle
+        highs[boxes, best, side] = middle
+        lows[len(boxes) + boxes, best, side] = middle
         bounds = np.tile(self.bounds[chosen], 2)
         if len(self.sets) == 2:
             # Two disjoint sets share a probability of one.
@@ -385,25 +390,25 @@ class MergedSearch:
         return lows, highs, np.maximum(bounds, self._join(self._losses(lows, highs)))
 
     def _keep_best(self, points: Floats, losses: Floats) -> None:
-        """Remember the point of the least loss, if it is the least known."""
+        """Remember the point of the smallest loss, if it is the smallest known."""
         if losses.min(initial=np.inf) < self.upper:
             self.upper = float(losses.min())
             self.best = points[losses.argmin()]
 
     @property
     def is_done(self) -> bool:
-        """Whether no box is open."""
+        """Return whether no box is open."""
         return not len(self.bounds)
 
 
 def merged_lower_bound(
     data: ChannelSearch, best_carried: Carried, tol: float, clock: Clock
 ) -> tuple[float, Floats]:
-    """Return the largest lower bound over merges into 2 or 3 classes.
+    """Return the largest lower bound over merges of classes into 2 or 3 sets.
 
-    The search ends when the bound is within `tol` of the loss of `best_carried`. The
-    channel returned beside the bound is the best one found for the two sets with the
-    largest bound; for two classes it is the best of all when the search is complete.
+    The search ends when the bound is within `tol` of the loss of `best_carried`. Return
+    also the best known channel between the two sets of the merge that gives the largest
+    bound. For two classes this channel is optimal if the search was completed.
     """
     goal, channel, _ = best_carried
     if clock.is_over():
@@ -424,13 +429,15 @@ def merged_lower_bound(
     refined = sorted(refined, key=lambda search: -search.upper)[:_MAX_SEARCHES]
     if best < goal - tol:
         best = max(best, _advance(refined, goal - tol, tol / 4, clock, data.progress))
-    return min(best, goal), _expanded(pairs[0], channel, data)
+    return min(best, goal), _expand_channel(pairs[0], channel, data)
 
 
-def _expanded(search: MergedSearch, channel: Floats, data: ChannelSearch) -> Floats:
-    """Return the channel between all classes, from one between sets of them.
+def _expand_channel(
+    search: MergedSearch, channel: Floats, data: ChannelSearch
+) -> Floats:
+    """Expand the channel between two sets of classes to all classes.
 
-    Within each set they are divided among the classes as in another `channel`.
+    Within each set, predictions are divided among the classes as in `channel`.
     """
     (inside,), (share,) = search.sets, search.best
     expanded = np.zeros_like(channel)
@@ -451,7 +458,7 @@ def _advance(
     clock: Clock,
     progress: Progress,
 ) -> float:
-    """Continue all searches, then the better half of them, and so on."""
+    """Continue all searches, then the better half of the searches, and so on."""
     best = 0.0
     for n_steps in _ROUNDS:
         for search in searches:
@@ -490,7 +497,7 @@ _MAX_VIOLATION = 1e-8
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MinDCPResult(TableResult):
-    """Interval of the least DCP that published frequencies allow.
+    """Interval of the smallest DCP that published frequencies allow.
 
     Attributes
     ----------
@@ -555,7 +562,7 @@ class MinDCPResult(TableResult):
         >>> result.to_frame()[["group", "class", "weight", "disparity"]].shape
         (4, 4)
         """
-        return table_of_disparities(self)
+        return tabulate_disparities(self)
 
 
 def min_dcp_bounds(
@@ -570,7 +577,7 @@ def min_dcp_bounds(
     random_state: int | np.random.RandomState | None = None,
     verbose: int = 0,
 ) -> MinDCPResult:
-    """Bound the least DCP of a classifier of which only frequencies are known.
+    """Bound the smallest DCP of a classifier of which only frequencies are known.
 
     At least this share of the population is treated differently from a common
     baseline by every classifier with these frequencies of true and predicted classes.
@@ -653,11 +660,11 @@ def min_dcp_bounds(
     search = ChannelSearch(weights, true, predicted, part, progress)
     best, n_searches = search.best(n_starts, check_random_state(random_state))
     lower, merged = merged_lower_bound(search, best, tol, clock.part(_SHARE_OF_BOUND))
-    if best[0] - lower > tol:
+    if best.loss - lower > tol:
         n_searches += 1
         search.clock = clock
         best = min(best, search.search_from(merged) or best, key=_by_loss)
-    confusion = _completed(best, search)
+    confusion = _complete_matrices(best, search)
     violation = _largest_violation(confusion, search)
     if violation > _MAX_VIOLATION:
         raise RuntimeError(
@@ -665,8 +672,8 @@ def min_dcp_bounds(
             f"expected at most {_MAX_VIOLATION:g}."
         )
     weights = weights[:, None] * true
-    baseline = best[1]
-    eta = etas(baseline, confusion)
+    baseline = best.channel
+    eta = unexplained_shares(baseline, confusion)
     upper = float((weights * eta).sum())
     lower = min(lower, upper)
     optimal = upper - lower <= tol
@@ -714,25 +721,24 @@ def _frequencies(
     if rows["group_weights"] is None or len(groups[1]) != n_groups:
         check_group_weights(group_weights, range(n_groups))
     for name, array in arrays.items():
-        row = positions(name, rows[name], groups, "groups")
-        column = positions(name, columns[name], classes, "classes")
+        row = match_labels(name, rows[name], groups, "groups")
+        column = match_labels(name, columns[name], classes, "classes")
         arrays[name] = array[row][:, column]
     if isinstance(group_weights, pd.Series):
-        order = positions("group_weights", group_weights.index, groups, "groups")
+        order = match_labels("group_weights", group_weights.index, groups, "groups")
         group_weights = group_weights.iloc[order]
     weights = check_group_weights(group_weights, groups[1])
     true, predicted = check_distributions(arrays, sum_tolerance, groups[1], classes[1])
     return weights, true, predicted, groups[1], classes[1]
 
 
-def _completed(best: Carried, data: ChannelSearch) -> Floats:
+def _complete_matrices(best: Carried, data: ChannelSearch) -> Floats:
     """Return the confusion matrices of a channel and the mass it carries.
 
-    Mass that is not carried is divided in proportion to what remains of the true and
-    of the predicted frequencies. The row of a class that a group never has is that of
-    the channel.
+    Mass that is not carried is divided in proportion to the true and the predicted
+    frequencies that remain. A class without rows in a group gets the channel's row.
     """
-    _, channel, carried = best
+    channel, carried = best.channel, best.mass
     left_true = data.true - carried
     left_predicted = np.maximum(data.predicted - carried @ channel, 0.0)
     totals = left_predicted.sum(axis=1)[:, None, None]

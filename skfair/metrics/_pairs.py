@@ -19,6 +19,8 @@ from skfair.statistics._distributions import Distributions, Gap, gap_between
 Measure: TypeAlias = Callable[[Gap], float]
 #: Positions of two groups that are compared; None stands for everyone.
 Pair: TypeAlias = tuple[int, int | None]
+#: Stands for the pair of a value that is undefined, or that no pair of groups has.
+NO_PAIR: Pair = (0, None)
 #: Groups of which all pairs are compared, 2,016 at most. Numbers of so many pairs take
 #: milliseconds in arrays; of more groups the largest gap is mostly noise of small ones.
 MAX_PAIRWISE = 64
@@ -28,11 +30,11 @@ class Located(NamedTuple):
     """Value of a metric, the groups between which it lies, and where.
 
     `pair` holds the positions of both groups; the second is None for everyone.
-    `figures` are what is compared of them: rates, means, or, at a score, CDFs or sums
-    of outcomes minus scores. Gaps of distributions have a `score` at which the gap has
-    the value, and a `window` in which it is nowhere smaller. Error rates have a `cell`,
-    positions of the true and the predicted class, and `sizes`, the weight of that true
-    class in both groups.
+    `figures` are the numbers of both groups that are compared: rates, means, or, at a
+    score, CDFs or sums of outcomes minus scores. Gaps of distributions have a `score`
+    at which the gap has the value, and a `window` in which the gap is nowhere smaller.
+    Error rates have a `cell`, the positions of the true and the predicted class, and
+    `sizes`, the weight of that true class in both groups.
     """
 
     value: float
@@ -44,18 +46,22 @@ class Located(NamedTuple):
     sizes: tuple[float, float] = (math.nan, math.nan)
 
 
-def locate_largest(
-    by_group: Floats, everyone: float, multigroup: Multigroup
-) -> Located:
-    """Locate the largest difference between numbers of groups, or from everyone's."""
+def locate_largest(by_group: Floats, overall: float, multigroup: Multigroup) -> Located:
+    """Locate the largest difference of two groups, or of a group and everyone."""
     if multigroup == "pairwise":
         high, low = np.fmax.reduce(by_group), np.fmin.reduce(by_group)
-        pair = int((by_group == high).argmax()), int((by_group == low).argmax())
+        first, second = (
+            int((by_group == high).argmax()),
+            int((by_group == low).argmax()),
+        )
+        if first == second:  # all are equal
+            second = len(by_group) - 1 - int((by_group == low)[::-1].argmax())
+        pair = first, second
         return Located(float(high - low), pair, (float(high), float(low)))
-    distances = np.abs(by_group - everyone)
+    distances = np.abs(by_group - overall)
     value = np.fmax.reduce(distances)
     furthest = int((distances == value).argmax())
-    figures = float(by_group[furthest]), everyone
+    figures = float(by_group[furthest]), overall
     return Located(float(value), (furthest, None), figures)
 
 
@@ -83,7 +89,7 @@ class PairGaps(NamedTuple):
 
     @property
     def scaled(self) -> Floats:
-        """Gaps in units of what their noise grows with: the sizes of the groups."""
+        """Gaps divided by the noise that the sizes of their groups suggest."""
         inverse = quotients(1.0, self.sizes, np.nan)
         ours = inverse[:, self.first]
         if self.second is None:
@@ -104,7 +110,10 @@ def _every_two(n_groups: int) -> tuple[Integers, Integers]:
 def compared_groups(
     n_groups: int, multigroup: Multigroup
 ) -> tuple[Integers, Integers | None]:
-    """Return positions of the groups in each comparison."""
+    """Return the positions of the first groups of all comparisons, and of the second.
+
+    The second are None where each group is compared with everyone.
+    """
     if multigroup == "pooled":
         return np.arange(n_groups), None
     if n_groups > MAX_PAIRWISE:
@@ -124,53 +133,61 @@ def compared_pairs(n_groups: int, multigroup: Multigroup) -> list[Pair]:
     return [*zip(first.tolist(), others, strict=True)]
 
 
-#: Numbers that a metric compares in each of its cells: those of groups, of shape
-#: (n_cells, n_groups), nan where they are not compared; that of everyone, of shape
-#: (n_cells,); rows of each group, shaped as the first; and names of the cells.
-Numbers: TypeAlias = tuple[
-    Floats, Floats, NDArray[Any], tuple[Mapping[str, Hashable], ...]
-]
+class NumbersByCell(NamedTuple):
+    """Numbers that a metric compares in each of its cells."""
+
+    #: Numbers of groups, of shape (n_cells, n_groups); nan where they are not compared.
+    by_group: Floats
+    #: Number of everyone in each cell.
+    overall: Floats
+    #: Rows of each group in each cell, of shape (n_cells, n_groups).
+    sizes: NDArray[Any]
+    #: Names of the parts of each cell.
+    cells: tuple[Mapping[str, Hashable], ...]
 
 
 def pairs_of_numbers(
-    numbers_of: Callable[[Any], Numbers],
+    numbers_of: Callable[[Any], NumbersByCell],
     statistic: Any,
     *,
     multigroup: Multigroup = "pairwise",
     gap: Callable[[Floats, Any], Floats] = np.subtract,
 ) -> PairGaps:
     """Return the gaps between the numbers of groups."""
-    by_group, everyone, sizes, cells = numbers_of(statistic)
+    by_group, overall, sizes, cells = numbers_of(statistic)
     first, second = compared_groups(by_group.shape[1], multigroup)
-    theirs = everyone[:, np.newaxis] if second is None else by_group[:, second]
+    theirs = overall[:, np.newaxis] if second is None else by_group[:, second]
     values = np.abs(gap(by_group[:, first], theirs))
     return PairGaps(first, second, values, sizes, cells)
 
 
-def locate_in_cells(numbers: Numbers, multigroup: Multigroup) -> tuple[int, Located]:
-    """Locate the largest difference of numbers of groups, and its cell."""
-    by_group, everyone, *_ = numbers
+def locate_in_cells(
+    numbers: NumbersByCell, multigroup: Multigroup
+) -> tuple[int, Located]:
+    """Locate the largest difference between groups in any cell, and name its cell."""
     located = [
         locate_largest(*in_cell, multigroup)
-        for in_cell in zip(by_group, everyone.tolist(), strict=True)
+        for in_cell in zip(numbers.by_group, numbers.overall.tolist(), strict=True)
     ]
     gaps = np.array([each.value for each in located])
     cell = int(np.where(np.isnan(gaps), -1, gaps).argmax())
     return cell, located[cell]
 
 
-def mean_outcomes(rows: Rows) -> Numbers:
+def mean_outcomes(rows: Rows) -> NumbersByCell:
     """Return the mean outcomes of groups with enough rows."""
     enough = rows.counts >= max(rows.min_group_size, 1)
     means = np.where(enough, rows.means, np.nan)
-    everyone = quotients(rows.sums.sum(), rows.totals.sum(), np.nan)
-    return means[np.newaxis], everyone.reshape(1), rows.counts[np.newaxis], ({},)
+    overall = quotients(rows.sums.sum(), rows.totals.sum(), np.nan)
+    return NumbersByCell(
+        means[np.newaxis], overall.reshape(1), rows.counts[np.newaxis], cells=({},)
+    )
 
 
 def locate_outcomes(statistic: Rows, *, multigroup: Multigroup = "pairwise") -> Located:
     """Locate the largest difference between mean outcomes of groups."""
-    everyone = float(statistic.sums.sum() / statistic.totals.sum())
-    return locate_largest(statistic.means, everyone, multigroup)
+    overall = float(statistic.sums.sum() / statistic.totals.sum())
+    return locate_largest(statistic.means, overall, multigroup)
 
 
 #: Makes, of scores, what measures rows of gaps of curves at these scores.
@@ -180,9 +197,9 @@ MeasureAt: TypeAlias = Callable[[Floats], Callable[[Floats], Floats]]
 def measure_apart(
     curves: Floats, multigroup: Multigroup, measure: Callable[[Floats], Floats]
 ) -> Floats:
-    """Measure the gaps of the curves of all pairs.
+    """Measure the gaps between the curves of all pairs.
 
-    With everyone, whose curve comes last, the others are compared.
+    If groups are compared with everyone, the overall curve comes last.
     """
     if multigroup == "pooled":
         return measure(np.abs(curves[:-1] - curves[-1]))
@@ -198,20 +215,22 @@ def largest_of_rows(apart: Floats) -> Floats:
 #: Distinct scores at which CDFs are compared in permutations, and numbers of all pairs
 #: at these scores, at most.
 _SCORES_COMPARED, _MOST_NUMBERS = 2**11, 2**21
-#: Distinct scores by which gaps are bounded, the least and the most; and numbers of
-#: pairs at these scores that fit into the cache of a processor.
+#: Fewest and most distinct scores at which the ceilings of gaps are found; and numbers
+#: of pairs at these scores that fit into the cache of a processor.
 _FEWEST_SCORES, _MOST_SCORES, _NUMBERS_AT_ONCE = 2**6, 2**9, 2**16
-#: Pairs up to which each is measured rather than bounded first.
+#: Pairs up to which each is measured without a ceiling.
 _FEW_PAIRS = 3
 #: More than the rounding of a difference of CDFs.
 _CDF_ROUNDING = 1e-12
 
 
-def find_largest(bounds: Floats, value_of: Callable[[int], float]) -> tuple[float, int]:
-    """Find the largest value, none of which exceeds its bound, and its position."""
+def find_largest(
+    ceilings: Floats, value_of: Callable[[int], float]
+) -> tuple[float, int]:
+    """Find the largest value and its position; no value exceeds its ceiling."""
     value, position = -math.inf, 0
-    for i in np.argsort(-bounds, kind="stable").tolist():
-        if bounds[i] <= value:
+    for i in np.argsort(-ceilings, kind="stable").tolist():
+        if ceilings[i] <= value:
             break
         found = value_of(i)
         if found > value:
@@ -220,21 +239,21 @@ def find_largest(bounds: Floats, value_of: Callable[[int], float]) -> tuple[floa
 
 
 class MeasuredGaps(NamedTuple):
-    """Measures of the gaps of pairs, each found where it is asked for, and bounds."""
+    """Measures of the gaps of pairs, computed when asked for, and their ceilings."""
 
     pairs: list[Pair]
-    #: Numbers that the measures do not exceed.
-    bounds: Floats
+    #: Numbers that the measures do not exceed; infinite where none is known.
+    ceilings: Floats
     #: Measures the gap of the i-th pair, once.
     value_of: Callable[[int], float]
 
     @property
-    def largest(self) -> tuple[float, int]:
+    def largest_with_position(self) -> tuple[float, int]:
         """Largest measure, and the position of its pair."""
-        return find_largest(self.bounds, self.value_of)
+        return find_largest(self.ceilings, self.value_of)
 
 
-def measured_gaps(
+def measure_gaps(
     statistic: Distributions,
     multigroup: Multigroup,
     measure: Measure,
@@ -242,15 +261,15 @@ def measured_gaps(
 ) -> MeasuredGaps:
     """Measure the gap of each pair of groups, or of each group to everyone.
 
-    Without `measure_at` they have no bounds.
+    Without `measure_at` the gaps have no ceilings.
     """
     pairs = compared_pairs(statistic.n_groups, multigroup)
-    bounds = np.full(len(pairs), np.inf)
+    ceilings = np.full(len(pairs), np.inf)
     if measure_at is not None and len(pairs) > _FEW_PAIRS:
         compared = compared_groups(statistic.n_groups, multigroup)
-        bounds = bound_gaps(statistic, *compared, measure_at)
+        ceilings = gap_ceilings(statistic, *compared, measure_at)
     return MeasuredGaps(
-        pairs, bounds, cache(lambda i: measure(gap_between(statistic, *pairs[i])))
+        pairs, ceilings, cache(lambda i: measure(gap_between(statistic, *pairs[i])))
     )
 
 
@@ -264,22 +283,23 @@ def largest_gap(
     """Return the largest measure of a gap, and the pair of groups that has it."""
     if statistic.n_groups == 2 and multigroup == "pairwise":
         return Located(measure(gap_between(statistic, 0, 1)), (0, 1))
-    gaps = measured_gaps(statistic, multigroup, measure, measure_at)
-    value, position = gaps.largest
+    gaps = measure_gaps(statistic, multigroup, measure, measure_at)
+    value, position = gaps.largest_with_position
     return Located(value, gaps.pairs[position])
 
 
-def bound_gaps(
+def gap_ceilings(
     statistic: Distributions,
     first: Integers,
     second: Integers | None,
     measure_at: MeasureAt,
 ) -> Floats:
-    """Bound the measure of the gap of each pair, which grows with the gap.
+    """Return, for each pair, a number that the measure of its gap does not exceed.
 
-    From a selected score to the next one a CDF lies between its values at both.
+    CDFs are computed at selected scores. Between two of these a CDF lies between its
+    values at both.
     """
-    # More scores tell gaps apart that differ less, as those of more rows do.
+    # More rows have gaps that differ less, which more scores tell apart.
     n_scores = math.isqrt(len(statistic.scores))
     n_scores = max(_FEWEST_SCORES, min(n_scores, _MOST_SCORES))
     n_curves = max(len(first), statistic.n_groups)
@@ -292,14 +312,14 @@ def bound_gaps(
     scores = np.append(statistic.scores[0], scores)
     kept = np.append(scores[1:] > scores[:-1], True)  # the first may be selected
     scores, starts, ends = scores[kept], starts[:, kept], ends[:, kept]
-    measure, bounds = measure_at(scores), np.empty(len(first))
+    measure, ceilings = measure_at(scores), np.empty(len(first))
     n_pairs = max(1, _NUMBERS_AT_ONCE // len(scores))
     for start in range(0, len(first), n_pairs):
         part = slice(start, start + n_pairs)
         i, j = first[part], others[part]
         gaps = np.maximum(ends[i] - starts[j], ends[j] - starts[i])
-        bounds[part] = measure(np.minimum(gaps + _CDF_ROUNDING, 1))
-    return bounds
+        ceilings[part] = measure(np.minimum(gaps + _CDF_ROUNDING, 1))
+    return ceilings
 
 
 def pairs_of_gaps(
@@ -308,9 +328,9 @@ def pairs_of_gaps(
     measure: Measure,
     measure_at: MeasureAt | None = None,
 ) -> PairGaps:
-    """Return the measures of the gaps of all pairs, nan of groups with too few rows.
+    """Return the measure of the gap of each pair, nan where a group has too few rows.
 
-    With `measure_at` CDFs are compared at some scores where these are many.
+    With `measure_at`, and many scores, CDFs are compared at some of the scores.
     """
     n_groups, sizes = statistic.n_groups, statistic.counts
     first, second = compared_groups(n_groups, multigroup)
@@ -338,10 +358,11 @@ def pairs_of_gaps(
 def selected_cdfs(
     statistic: Distributions, multigroup: Multigroup, n_scores: int
 ) -> tuple[Floats, Floats, bool]:
-    """Return CDFs of groups, everyone's last, at some scores, and whether not at all.
+    """Return scores, the CDFs of groups there, and whether scores are left out.
 
-    At least `n_scores` distinct scores are selected, less than twice as many; which
-    ones does not depend on the groups of the rows.
+    With pooled comparisons the overall CDF comes last. At least `n_scores` distinct
+    scores are selected, fewer than twice as many. The selection does not depend on the
+    groups of the rows.
     """
     scores, codes, n_groups = statistic.scores, statistic.codes, statistic.n_groups
     new = np.append(scores[1:] != scores[:-1], True)
@@ -369,9 +390,9 @@ def curve_blocks(
     n_curves: int,
     size: int = 2**18,
 ) -> Iterator[tuple[Floats, Floats]]:
-    """Yield distinct scores, and the sums of the steps of each curve up to these.
+    """Yield blocks of distinct scores, with each curve's sum of steps up to each score.
 
-    Arrays of sums have shape (n_curves, n_scores) and about `size` numbers.
+    Arrays of sums have the shape (n_curves, n_scores) and about `size` numbers.
     """
     new = np.append(scores[1:] != scores[:-1], True)
     reached, width = np.zeros(n_curves), max(1, size // n_curves)

@@ -27,15 +27,15 @@ from skfair.metrics._resampling import (
     VALUE_ROUNDING,
     Reader,
     check_seed,
-    evaluated,
     exact_pvalue,
+    read_and_evaluate,
     read_each,
     unit_of,
     value_of,
 )
-from skfair.metrics._sample import Part, Sample
+from skfair.metrics._sample import Sample, SamplePart
 
-#: Gaps of which each is standardised by itself.
+#: Up to this many gaps each is standardised by its own moments.
 _MAX_GAPS = 1000
 #: Standard deviations of gaps below this, in their unit, are rounding.
 _NO_DEVIATION = 1e-9
@@ -62,11 +62,11 @@ class PermutationTestResult(Result):
         The metric for each permutation.
     ordered_by : {"pairs", "value"}
         Whether permutations are ordered by the largest standardised gap of a pair of
-        groups, or by the value of a metric that is no largest gap.
+        groups, or by the value of a metric that is not a largest gap.
     pairs : DataFrame
         One row for each pair of groups, and for each stratum, class of scores, or true
-        and predicted class; that with the largest standardised gap, which decides the
-        test, is first. The columns are
+        and predicted class. The row with the largest standardised gap, which decides
+        the test, is first. The columns are
 
         - ``group``, ``other`` : labels of the groups; None for everyone, with whom each
           of more than 64 groups is compared,
@@ -75,7 +75,7 @@ class PermutationTestResult(Result):
           class,
         - ``gap`` : the metric of the two groups,
         - ``threshold`` : a score at which the gap is attained, of `mcdp` at epsilon 0,
-        - ``by_chance`` : mean of the gap over permutations, nan of more than 1,000
+        - ``by_chance`` : mean of the gap over permutations, nan for more than 1,000
           gaps,
         - ``pvalue`` : p-value of the gap, adjusted for all gaps of the table.
 
@@ -89,6 +89,10 @@ class PermutationTestResult(Result):
     null_distribution: Floats = field(repr=False)
     ordered_by: Literal["pairs", "value"] = "value"
     pairs: pd.DataFrame = field(repr=False, default_factory=pd.DataFrame)
+
+    def _table(self) -> pd.DataFrame | None:
+        """Return the pair that decides the test."""
+        return self.pairs.head(1) if len(self.pairs) else None
 
 
 def permutation_test(
@@ -112,14 +116,14 @@ def permutation_test(
 
     A metric that is the largest gap of several pairs of groups is tested by the largest
     *standardised* gap, so that a small group, whose gaps are large by chance, does not
-    hide those of others. Each pair has a p-value, too.
+    hide the gaps of others. Each pair has a p-value, too.
 
     Under the null hypothesis that a row's group is independent of its label, score and
     weight, group labels can be permuted over rows; for metrics of errors the group is
     independent of the prediction among rows of the same true label, within which
     labels are permuted. The p-value is exact at any sample size, for any metric and
-    within any strata. A small one says that the disparity is not noise, not that it is
-    large or unjust.
+    within any strata. A small p-value says that the disparity is not noise, not that
+    it is large or unjust.
 
     Parameters
     ----------
@@ -140,8 +144,8 @@ default=None
         table.
     control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
 default=None
-        Stratum of each row, within which the metric compares groups. Of a metric
-        without this option the largest value over strata is taken.
+        Stratum of each row, within which the metric compares groups. For a metric
+        without this option, the largest value over strata is tested.
     within : "auto", None or array-like of shape (n_samples,), default="auto"
         Group labels are permuted among rows with the same value; None permutes them
         over all rows. "auto" takes `y_true` for metrics of errors, cells of rows with
@@ -151,7 +155,7 @@ default=None
     n_permutations : int, default=999
         Number of permutations; the p-value is at least 1 / (n_permutations + 1).
     sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative sample weights. They stay with the row's score.
+        Non-negative sample weights, which stay with the row's score.
     counts : array-like of shape (n_samples,), default=None
         How many people each row stands for; by default one.
     clusters : array-like of shape (n_samples,), default=None
@@ -201,31 +205,32 @@ default=None
     -----
     The given order counts as one of the permutations, so that few permutations cost
     power, not exactness [1]_. What equals the given order within rounding counts as
-    large. Rows of weight zero keep their group, and rows without a group stay without.
+    large. Rows of weight zero keep their group, and rows without a group keep none.
 
-    Each gap is centred and divided by its mean and standard deviation over all
-    permutations, the given order among them. The largest of them orders the
-    permutations, and the sum of all where it is the same. A gap that is undefined in a
-    permutation is left out there. A group of a few rows that alone differs is found
-    less often than by the largest gap itself, any other group far more often.
+    Each gap is standardised by its mean and standard deviation over all permutations,
+    the given order among them. Permutations are ordered by their largest standardised
+    gap, then by the sum of all. A gap that is undefined in a permutation is left out
+    there. A group of a few rows that alone differs is found less often than by the
+    largest raw gap, any other group far more often.
 
     The p-value of a pair is the share of permutations in which any standardised gap is
-    as large as that of the pair [2]_, exact if no groups differ, else approximate. Of
-    more than 1,000 gaps the largest one of each stratum, class and cell is
-    standardised, by the sizes of groups. Of more than 64 groups each is compared with
-    everyone, as with ``multigroup="pooled"``, whatever pair of them has the value. Of
-    more than two groups CDFs are compared in permutations at no more than 4,096 scores.
+    as large as the gap of the pair [2]_, exact if no groups differ, else approximate.
+    With more than 1,000 gaps, the largest of each stratum, class and cell is
+    standardised, by the sizes of groups. With more than 64 groups, each group is
+    compared with everyone, as with ``multigroup="pooled"``, whichever pair has the
+    value. With more than two groups, CDFs are compared in permutations at no more than
+    4,096 scores.
 
-    Metrics that are no largest gap of two groups (`dcp`, `cvar_fairness`, `max_gap`,
-    means over strata, and functions of your own) order permutations by the value. Those
-    for which it is undefined count as large, which makes the p-value conservative.
+    Metrics that are not the largest gap of two groups (`dcp`, `cvar_fairness`,
+    `max_gap`, means over strata, and functions of your own) order permutations by the
+    value. Where it is undefined it counts as large, which makes the p-value
+    conservative.
 
-    Rows that are alike, as decisions are, are counted once, unless only some of the
-    permuted rows count. Of these, and of a table, numbers of rows are drawn from
-    the distribution that permuted rows give them, at a cost that depends on distinct
-    scores or bins, not on rows. Scores in bins count as rounded down to the edges of
-    bins: the p-value is exact for them, and `value` is the metric
-    of them.
+    Equal rows, such as those of decisions, are counted in a table, unless only some of
+    the permuted rows count. From this table, or a `CountTable`, numbers of rows are
+    drawn as permuted rows would give them, at a cost that depends on distinct scores or
+    bins, not on rows. Scores in bins count as rounded down to the edges of bins:
+    `value` and the p-value are exact for the rounded scores.
 
     References
     ----------
@@ -263,10 +268,18 @@ default=None
     metric = as_metric(metric, **options)
     n_permutations = check_integer("n_permutations", n_permutations, 1)
     generator = check_seed(random_state)
-    columns = sensitive_features, control_features, sample_weight, counts, clusters
     if not isinstance(within, str):
         rows_of_table(y_score, takes_strata=True, within=within)
-    observed, sample = evaluated(metric, y_true, y_score, *columns)
+    observed, sample = read_and_evaluate(
+        metric,
+        y_true,
+        y_score,
+        sensitive_features=sensitive_features,
+        control_features=control_features,
+        sample_weight=sample_weight,
+        counts=counts,
+        clusters=clusters,
+    )
     return permute(
         sample,
         observed,
@@ -287,10 +300,10 @@ def permute(
     generator: np.random.Generator,
     **options: Any,
 ) -> PermutationTestResult:
-    """Test a metric whose value is given; `options` are those of `read_each`."""
+    """Test a metric whose value is given; `options` go to `read_each`."""
     unit = unit_of(sample.metric, sample.rows)
-    sample, parts = permuted_sample(sample, within)
-    draws = ([sample.permuted(generator, parts)] for _ in range(n_permutations))
+    sample, blocks = permuted_sample(sample, within)
+    draws = ([sample.permuted(generator, blocks)] for _ in range(n_permutations))
     (result,) = permutation_tests(
         [sample],
         draws,
@@ -315,53 +328,54 @@ def permutation_tests(
 ) -> list[PermutationTestResult]:
     """Test several metrics, whose values are given, on the same permutations.
 
-    Of a metric that is undefined no permutations are evaluated. `units` are the sizes
-    of numbers by which values round, `options` those of `read_each`.
+    Metrics whose value is undefined are not evaluated on permutations. `units` are the
+    magnitudes of the numbers of each metric, from which rounding errors follow.
+    `options` go to `read_each`.
     """
-    nothing = summarise_values(math.nan, np.full(n_permutations, np.nan))
-    results = [nothing] * len(samples)
+    undefined = summarise_values(math.nan, np.full(n_permutations, np.nan))
+    results = [undefined] * len(samples)
     defined = [i for i, value in enumerate(observed) if not math.isnan(value)]
     if not defined:
         return results
     readers: list[Reader] = [
-        Compared(samples[i], units[i]) if tests_pairs(samples[i]) else value_of
+        GapReader(samples[i], units[i]) if orders_by_pairs(samples[i]) else value_of
         for i in defined
     ]
     shuffled = ([draw[i] for i in defined] for draw in draws)
     numbers = read_each(readers, shuffled, **options)
     for i, reader, drawn in zip(defined, readers, numbers, strict=True):
-        if isinstance(reader, Compared):
+        if isinstance(reader, GapReader):
             results[i] = reader.summarise(observed[i], samples[i], drawn)
         else:
             results[i] = summarise_values(observed[i], drawn, units[i])
     return results
 
 
-def tests_pairs(sample: Sample) -> bool:
+def orders_by_pairs(sample: Sample) -> bool:
     """Return whether permutations are ordered by the gaps of pairs of groups."""
     metric = sample.metric
     mean = sample.rows.strata is not None and metric.averages_strata
     return isinstance(metric, MetricOfPairs) and not sample.resplits_strata and not mean
 
 
-class Compared:
-    """Reads the gaps of all pairs off permutations, by which these are ordered."""
+class GapReader:
+    """Computes the gaps by which permutations are ordered, for all pairs of groups."""
 
     def __init__(self, sample: Sample, unit: float) -> None:
         self.metric: Any = sample.metric
         self.unit = unit
         leaves_out = self.metric.leaves_groups_out
-        self.largest = np.fmax.reduce if leaves_out else np.maximum.reduce
+        self.reduce_largest = np.fmax.reduce if leaves_out else np.maximum.reduce
         sizes = [part.values.size for part in self._gaps(sample)]
         #: Whether gaps are standardised by the sizes of the groups, not each by itself.
         self.by_size = sum(sizes) > _MAX_GAPS
 
     def _gaps(self, sample: Sample) -> list[PairGaps]:
-        """Return the gaps of each table, in every comparison of groups."""
+        """Return the gaps of all pairs of groups, for each stratum and class."""
         return [*map(self._gaps_of, sample.statistics)]
 
     def _gaps_of(self, statistic: Any) -> PairGaps:
-        """Return the gaps of one table, in every comparison of groups."""
+        """Return the gaps of all pairs of groups in one stratum and class."""
         gaps: PairGaps
         pairwise = self.metric.multigroup == "pairwise"
         if not pairwise or statistic.n_groups <= MAX_PAIRWISE:
@@ -369,7 +383,7 @@ class Compared:
             return gaps
         gaps = replace(self.metric, multigroup="pooled").gaps(statistic)
         value = math.nan
-        if not np.isnan(self.largest(gaps.values.ravel())):
+        if not np.isnan(self.reduce_largest(gaps.values.ravel())):
             value = self.metric.value(statistic)
         return gaps._replace(metric=value)
 
@@ -379,14 +393,14 @@ class Compared:
         for gaps in self._gaps(sample):
             value = gaps.metric
             if value is None:
-                value = self.largest(gaps.values.ravel())
+                value = self.reduce_largest(gaps.values.ravel())
             raw = self._select_gaps(gaps)
             largest.append(value)
             numbers.append(np.full(len(raw), np.nan) if np.isnan(value) else raw)
         return np.concatenate([[np.fmax.reduce(largest)], *numbers])
 
     def _select_gaps(self, gaps: PairGaps) -> Floats:
-        """Return each gap, or the largest one of each cell in units of sizes."""
+        """Return all gaps; or, of each cell, the largest gap, scaled by group sizes."""
         if self.by_size:
             return np.asarray(np.fmax.reduce(gaps.scaled, axis=1))
         return gaps.values.ravel()
@@ -400,7 +414,7 @@ class Compared:
         """
         null = drawn[:, 0]
         numbers = np.vstack([self(sample), drawn[~np.isnan(null)]])[:, 1:]
-        order = Order.from_numbers(numbers, self.unit)
+        order = PermutationOrder.from_numbers(numbers, self.unit)
         return PermutationTestResult(
             value=observed,
             pvalue=order.pvalue,
@@ -411,7 +425,7 @@ class Compared:
             pairs=self._table(sample, order),
         )
 
-    def _table(self, sample: Sample, order: Order) -> pd.DataFrame:
+    def _table(self, sample: Sample, order: PermutationOrder) -> pd.DataFrame:
         """Return the table of pairs, the largest standardised gap first."""
         tables, start = [], 0
         for part, gaps in enumerate(self._gaps(sample)):
@@ -423,8 +437,8 @@ class Compared:
                 standardised = order.standardise(raw, here)
                 columns: dict[str, Any] = _names_of_pairs(sample.parts[part], gaps)
                 columns |= gaps.cells[cell]
-                own = values if gaps.exact is None else gaps.exact()[cell]
-                columns["gap"] = own
+                exact = values if gaps.exact is None else gaps.exact()[cell]
+                columns["gap"] = exact
                 if gaps.place is not None:
                     columns["threshold"] = _places(gaps)
                 columns["by_chance"] = (
@@ -438,15 +452,15 @@ class Compared:
         return table.drop(columns=_ORDER).head(_MAX_GAPS).reset_index(drop=True)
 
 
-def _names_of_pairs(part: Part, gaps: PairGaps) -> dict[str, pd.Series]:
-    """Return labels of both groups, stratum and class of each pair."""
+def _names_of_pairs(part: SamplePart, gaps: PairGaps) -> dict[str, pd.Series]:
+    """Return the labels of both groups of each pair, with its stratum and class."""
     labels = part.rows.labels
     none: list[Any] = [None] * len(gaps.first)
     others = none if gaps.second is None else [labels[i] for i in gaps.second]
     pairs = {"group": [labels[i] for i in gaps.first], "other": others}
     pairs |= {name: [value] * len(none) for name, value in part.names.items()}
     # Objects stay as they are: not all text can be text of an Arrow array.
-    return {name: pd.Series(each, dtype=object) for name, each in pairs.items()}
+    return {name: pd.Series(column, dtype=object) for name, column in pairs.items()}
 
 
 def _places(gaps: PairGaps) -> Floats:
@@ -457,25 +471,26 @@ def _places(gaps: PairGaps) -> Floats:
     return np.array([gaps.place(*pair) for pair in pairs])
 
 
-class Order(NamedTuple):
-    """Orders the given arrangement and permutations by their largest standardised gap.
+class PermutationOrder(NamedTuple):
+    """Compares the observed groups with permutations by the largest standardised gap.
 
-    Each gap is centred and divided by its mean and standard deviation over all of them.
-    Where the largest is the same the sum of all decides.
+    Each gap is centred by its mean, and divided by its standard deviation, over the
+    observed groups and all permutations. Where the largest gaps are equal, the sum of
+    all gaps decides.
     """
 
     means: Floats
     deviations: Floats
     #: Mean of each gap over permutations.
     by_chance: Floats
-    #: Largest standardised gap of each arrangement, the given one first.
+    #: Largest standardised gap of the observed groups, then of each permutation.
     largest: Floats
     rounding: float
     pvalue: float
 
     @classmethod
-    def from_numbers(cls, numbers: Floats, unit: float) -> Order:
-        """Order arrangements by their gaps, in rows; gaps may be undefined."""
+    def from_numbers(cls, numbers: Floats, unit: float) -> PermutationOrder:
+        """Order rows of gaps, first those observed; gaps may be undefined."""
         means, deviations = _moments(numbers)
         deviations[deviations <= _NO_DEVIATION * unit] = math.inf
         smallest = deviations.min(initial=math.inf)
@@ -484,20 +499,25 @@ class Order(NamedTuple):
         largest = np.fmax.reduce(standardised, axis=1)
         sums = np.nansum(standardised, axis=1)
         tied = np.abs(largest - largest[0]) <= rounding
-        least = sums[0] - rounding * numbers.shape[1]
-        above = np.where(tied, sums >= least, largest > largest[0])
-        by_chance = _moments(numbers[1:])[0]
-        moments = means, deviations, by_chance
-        return cls(*moments, largest, rounding, float(above.mean()))
+        lowest = sums[0] - rounding * numbers.shape[1]
+        above = np.where(tied, sums >= lowest, largest > largest[0])
+        return cls(
+            means=means,
+            deviations=deviations,
+            by_chance=_moments(numbers[1:])[0],
+            largest=largest,
+            rounding=rounding,
+            pvalue=float(above.mean()),
+        )
 
     def standardise(self, gaps: Floats, here: slice) -> Floats:
-        """Standardise some gaps by the moments of some columns."""
+        """Standardise gaps by the moments of their columns."""
         return np.asarray((gaps - self.means[here]) / self.deviations[here])
 
     def adjusted(self, standardised: Floats) -> Floats:
-        """Return p-values adjusted for all gaps, by the largest of each draw.
+        """Return p-values adjusted for all gaps, by the largest gap of each draw.
 
-        That of the largest gap is that of the test.
+        The largest observed gap has the p-value of the test.
         """
         ordered = np.sort(self.largest)
         below = np.searchsorted(ordered, standardised - self.rounding)
@@ -522,28 +542,28 @@ def _mean_of_defined(null: Floats) -> float:
 
 
 def permuted_sample(sample: Sample, within: Any) -> tuple[Sample, list[Integers]]:
-    """Return a sample, and the positions of its rows that are permuted together.
+    """Return the sample to permute, and its exchangeable blocks of positions.
 
-    Of rows of few cells of people who are alike, such as decisions, the cells are
-    returned: numbers of people are drawn faster than people.
+    Where people who are alike make few cells, as decisions do, the sample holds cells
+    in place of people: numbers of people are drawn faster than people.
     """
     rows = sample.rows
-    parts = permuted_parts(within, sample.metric, rows)
+    blocks = exchangeable_blocks(within, sample.metric, rows)
     strata = rows.people.strata
     if strata is not None:
         codes = strata.codes
-        if any(np.ptp(codes[part]) for part in parts if len(part)):
+        if any(np.ptp(codes[block]) for block in blocks if len(block)):
             sample = replace(sample, resplits_strata=True)
     if rows.n is not None:
-        return sample.dealt(parts)
+        return sample.dealt(blocks)
     single = rows.cluster is None and len(sample.parts) == 1
-    if single and tests_pairs(sample):
-        return sample.count_in_cells(parts)
-    return sample, parts
+    if single and orders_by_pairs(sample):
+        return sample.count_in_cells(blocks)
+    return sample, blocks
 
 
-def permuted_parts(within: Any, metric: Metric, rows: Rows) -> list[Integers]:
-    """Return positions of the people among whom groups are permuted."""
+def exchangeable_blocks(within: Any, metric: Metric, rows: Rows) -> list[Integers]:
+    """Return the positions of the people of each block in which groups are permuted."""
     people, strata = rows.people, []
     positions = people.counted_positions()
     if isinstance(within, str) and within == "auto":
@@ -551,7 +571,7 @@ def permuted_parts(within: Any, metric: Metric, rows: Rows) -> list[Integers]:
         if metric.exchangeable == "same true label":
             within = rows.y_true
         elif metric.exchangeable == "similar scores":
-            within = score_cells(rows.averaged())
+            within = score_cells(rows.average_by_person())
         elif metric.exchangeable == "unknown" and rows.y_true is not None:
             warn_of_errors(metric.name)
         if people.strata is not None:
@@ -564,7 +584,7 @@ def permuted_parts(within: Any, metric: Metric, rows: Rows) -> list[Integers]:
     if not strata:
         return [positions]
     codes, _ = intersect(strata)
-    return [positions[part] for part in rows_by_code(codes) if len(part)]
+    return [positions[block] for block in rows_by_code(codes) if len(block)]
 
 
 def warn_of_errors(name: str) -> None:
@@ -578,10 +598,10 @@ def warn_of_errors(name: str) -> None:
 
 
 def score_cells(rows: Rows) -> Integers:
-    """Return cells of rows with similar scores, as many as the root of their number.
+    """Return the cell of each row: about sqrt(n) cells of similar scores.
 
-    All groups count alike, so that cells are narrow where the scores of a small group
-    are. Rows with equal scores are in one cell; rows without a group do not count.
+    All groups weigh the same, so that cells are narrow where a small group has its
+    scores. Rows with equal scores are in one cell; rows without a group do not count.
     """
     scores, codes = np.asarray(rows.y_pred, dtype=np.float64), rows.groups.codes
     numbers = np.where(codes >= 0, 1 if rows.n is None else rows.n, 0)
@@ -607,7 +627,7 @@ def check_strata(within: Any, n_samples: int) -> NDArray[Any]:
 
 
 def _warn_if_constant(observed: float, null: Floats, rounding: float) -> None:
-    """Warn where no choice of groups changes the value, other than no disparity."""
+    """Warn if all permutations have the observed value, unless this value is 0."""
     if abs(observed) > rounding and np.abs(null - observed).max() <= rounding:
         warn_user(
             f"The metric is {observed:.6g} for all {len(null)} permutations, as it is "
@@ -622,7 +642,7 @@ def _warn_if_constant(observed: float, null: Floats, rounding: float) -> None:
 def summarise_values(
     observed: float, null: Floats, unit: float = 1.0
 ) -> PermutationTestResult:
-    """Summarise the values of a metric that is no comparison of pairs."""
+    """Test a metric by its values, where gaps of pairs do not order permutations."""
     return PermutationTestResult(
         value=observed,
         pvalue=exact_pvalue(observed, null, unit),
@@ -638,12 +658,13 @@ _N_PERMUTATIONS = 40
 _MAX_PAIRS = 45
 
 
-def subtract_noise(sample: Sample, parts: list[Integers]) -> float:
-    """Subtract the noise from a defined metric: of squares, for each pair of groups.
+def subtract_noise(sample: Sample, blocks: list[Integers]) -> float:
+    """Subtract the noise from a defined metric, in squares, for each pair of groups.
 
-    The noise of a pair is the mean square over permutations of all groups. Of several
-    pairs the largest is taken, whose noise is larger: by as much as the largest ratio
-    to the noise of its pair is on average in permutations.
+    The noise of a pair is the mean square of its gap over permutations of all groups.
+    The largest gap of several pairs has more noise than a single pair. The ratio of the
+    squared gap of a pair to its noise is computed in each permutation: the noise is
+    multiplied by the largest ratio, on average over permutations.
     """
     pairs: list[tuple[int, int]] = []
     if sample.metric.largest_of_pairs:
@@ -652,7 +673,7 @@ def subtract_noise(sample: Sample, parts: list[Integers]) -> float:
     if len(pairs) > _MAX_PAIRS or len(pairs) < 2:
         pairs = []
     generator = check_seed(0)
-    drawn = [sample.permuted(generator, parts) for _ in range(_N_PERMUTATIONS)]
+    drawn = [sample.permuted(generator, blocks) for _ in range(_N_PERMUTATIONS)]
     null = np.array([_values(permuted, pairs) for permuted in drawn]) ** 2
     null = null[~np.isnan(null).any(axis=1)]
     if not len(null):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -33,8 +33,9 @@ from skfair.metrics._abcc import ABCC
 from skfair.metrics._as_metric import as_metric, changed_options
 from skfair.metrics._inputs import rows_of_table
 from skfair.metrics._mcdp import MCDP
-from skfair.metrics._metric import Metric, undefined_estimate
+from skfair.metrics._metric import Metric
 from skfair.metrics._pairs import Pair, compared_pairs
+from skfair.metrics._parts import undefined_estimate
 from skfair.metrics._proxy_cells import (
     DenseCells,
     Kind,
@@ -44,9 +45,9 @@ from skfair.metrics._proxy_cells import (
     ScoreCells,
     measure,
     odds_limits,
-    rows_by_cell,
+    read_rows_by_cell,
+    read_table_by_cell,
     split_below,
-    table_by_cell,
 )
 from skfair.metrics._rate_intervals import clopper_pearson
 from skfair.metrics._rates import DemographicParity, EqualizedOdds, parity_outcomes
@@ -67,10 +68,15 @@ _N_PARTS = 4
 _ALPHA = 0.05
 
 
-#: Draws of the noise: of masses, of shape (n_draws, 1 + n_groups, n_cells); of
-#: numerator and rest, of shape (n_draws, 1 + n_groups, n_cells, n_points) each; and of
-#: probabilities, of shape (n_draws, n_cells, n_groups), where these are random.
-Noise: TypeAlias = tuple[Floats, tuple[Floats, Floats], Floats | None]
+class Noise(NamedTuple):
+    """Draws of the noise of masses, and of probabilities."""
+
+    #: Masses of cells, of shape (n_draws, 1 + n_groups, n_cells).
+    masses: Floats
+    #: Numerator and rest, of shape (n_draws, 1 + n_groups, n_cells, n_points) each.
+    parts: tuple[Floats, Floats]
+    #: Probabilities, of shape (n_draws, n_cells, n_groups), None if they are exact.
+    probabilities: Floats | None
 
 
 def margins(
@@ -82,29 +88,30 @@ def margins(
     confidence_level: float,
     generator: np.random.RandomState,
 ) -> Floats:
-    """Return how much too narrow the bounds may be, for each odds ratio.
+    """Return by how much noise may make the bounds too narrow, for each odds ratio.
 
-    Noise is as wide as Student's where a group has few rows. Of few kinds of rows, such
-    as labels, it is also at least that of as many rows of each cell that are like
-    everyone: a cell in which a kind is missing by chance shows no noise.
+    With few rows in a group, the noise is as wide as Student's t. With few kinds of
+    rows, such as pairs of labels, the noise is at least as large as if the rows of each
+    cell were drawn from the whole population: otherwise cells without rows of some kind
+    would seem to have no noise.
     """
     step = max(1, _MAX_NUMBERS // cells.parts[0].size)
     bits = np.random.SFC64(generator.randint(2**31 - 1))
     draws = np.random.Generator(bits)  # which draws normal numbers faster
     variances = [cells.squares]
     if len(cells.compared_within) <= _FEW_KINDS:
-        variances.append(_squares_of_mixture(cells))
+        variances.append(_mixture_squares(cells))
     drawn = np.empty((len(odds_ratios), len(variances), _N_DRAWS))
     for start, (i, squares) in product(range(0, _N_DRAWS, step), enumerate(variances)):
         n_draws = min(step, _N_DRAWS - start)
-        noise = _draw(rows, cells, squares, n_draws, draws)
-        for of_ratio, odds_ratio in zip(drawn, odds_ratios, strict=True):
-            errors = _noise_of_rates(rows, cells, noise, odds_ratio)
+        noise = _draw_noise(rows, cells, squares, n_draws, draws)
+        for draws_at_ratio, odds_ratio in zip(drawn, odds_ratios, strict=True):
+            errors = _rate_noise(rows, cells, noise, odds_ratio)
             largest = [
                 _largest_error(kind, errors, pair, cells.widths, draws)
                 for pair in pairs
             ]
-            of_ratio[i, start : start + n_draws] = np.max(largest, axis=0)
+            draws_at_ratio[i, start : start + n_draws] = np.max(largest, axis=0)
     quantiles = np.quantile(drawn, confidence_level, axis=2, method="higher")
     two_sided = (1 + confidence_level) / 2
     freedom = max(_smallest_freedom(cells), 1.0)
@@ -114,25 +121,25 @@ def margins(
 
 
 def _smallest_freedom(cells: DenseCells) -> float:
-    """Return Welch's degrees of freedom of the smallest group's mean."""
+    """Return the smallest of the groups' degrees of freedom by Welch, minus one."""
     masses, squares = (each.sum(axis=-1) for each in (cells.masses, cells.squares))
     counts = quotients(masses**2, squares)
     freedom = []
-    for group, of_cells in enumerate(cells.probabilities.T):
+    for group, cell_shares in enumerate(cells.probabilities.T):
         shares = np.zeros_like(masses)
-        shares[0], shares[1 + group : 2 + group] = of_cells, 1
+        shares[0], shares[1 + group : 2 + group] = cell_shares, 1
         noise = squares * shares**2
         freedom.append(noise.sum() ** 2 / (noise**2 / np.maximum(counts, 1)).sum())
     return float(min(freedom)) - 1
 
 
-def _squares_of_mixture(cells: DenseCells) -> Floats:
-    """Return squared weights by kind, if a part had everyone's kinds."""
+def _mixture_squares(cells: DenseCells) -> Floats:
+    """Return squared weights by kind, as if all cells had the overall shares."""
     squares = np.zeros_like(cells.squares)
-    everyone = cells.masses.sum(axis=(0, 1))
+    overall = cells.masses.sum(axis=(0, 1))
     for part in np.unique(cells.compared_within):
         kinds = cells.compared_within == part
-        shares = everyone[kinds] / max(everyone[kinds].sum(), _TINY)
+        shares = overall[kinds] / max(overall[kinds].sum(), _TINY)
         squares[..., kinds] = cells.squares[..., kinds].sum(-1, keepdims=True) * shares
     return squares
 
@@ -140,7 +147,7 @@ def _squares_of_mixture(cells: DenseCells) -> Floats:
 def _largest_error(
     kind: Kind, errors: Rates, pair: Pair, widths: Any, generator: Any
 ) -> Floats:
-    """Return how much too narrow the bounds of a gap are, for each draw."""
+    """Return by how much the bounds of a gap are too narrow, for each draw."""
     low, up = errors.gap(pair)
     down = -low
     if kind == "mean":
@@ -155,93 +162,92 @@ def _largest_error(
 
 
 def _add_bridges(errors: Floats, generator: Any) -> Floats:
-    """Draw the largest error between thresholds as that of a Brownian bridge."""
+    """Draw the largest error between thresholds, as on a Brownian bridge."""
     steps = np.diff(errors, axis=-1, append=0)
     variance = np.mean(steps**2, axis=0)
     logs = generator.standard_exponential(steps.shape, dtype=steps.dtype)
     return np.asarray(errors + (steps + np.sqrt(steps**2 + 2 * variance * logs)) / 2)
 
 
-def _draw(
+def _draw_noise(
     rows: ProxyRows, cells: DenseCells, squares: Floats, n_draws: int, generator: Any
 ) -> Noise:
-    """Draw the noise of independent rows, and of the probabilities of cells."""
+    """Draw the noise of the masses of independent rows, and of probabilities."""
     normal = generator.standard_normal((n_draws, *cells.masses.shape), dtype=_SHORT)
     normal *= np.sqrt(squares).astype(_SHORT)
-    shares = None
+    probabilities = None
     if rows.from_known:
-        of_known = normal[:, 1:].sum(axis=-1)
+        known_noise = normal[:, 1:].sum(axis=-1)
         total = cells.masses[1:].sum(axis=(0, 2))[:, np.newaxis]
-        common = of_known.sum(axis=1)[..., np.newaxis] * rows.probabilities
-        shares = ((of_known.swapaxes(1, 2) - common) / total).astype(_SHORT)
-    return normal.sum(axis=-1), cells.split(normal), shares
+        common = known_noise.sum(axis=1)[..., np.newaxis] * rows.probabilities
+        probabilities = ((known_noise.swapaxes(1, 2) - common) / total).astype(_SHORT)
+    return Noise(normal.sum(axis=-1), cells.split(normal), probabilities)
 
 
-def _noise_of_rates(
+def _rate_noise(
     rows: ProxyRows, cells: DenseCells, noise: Noise, odds_ratio: float
 ) -> Rates:
-    """Draw the noise of the bounds of rates, and of everyone's rates.
+    """Draw the noise of the bounds of each group's rate, and of the overall rate.
 
-    Of lower bounds it is the least that it may be, of upper bounds the most. The shape
-    is (n_groups, n_draws, n_points).
+    A lower bound gets the noise of the smallest possible mass, and an upper bound the
+    noise of the largest. The shape is (n_groups, n_draws, n_points).
     """
     lows: list[Floats] = []
     highs: list[Floats] = []
     n_groups = len(rows.labels)
-    of_parts = [part.sum(axis=(1, 2)) for part in noise[1]]
+    part_noise = [part.sum(axis=(1, 2)) for part in noise.parts]
     pair = rows.fixed and n_groups == 2
     errors = [
-        _noise_of_ends(rows, cells, noise, group, odds_ratio)
+        _mass_noise(rows, cells, noise, group, odds_ratio)
         for group in range(pair, n_groups)
     ]
     if pair:  # the first group has what the second has not
         inside, rest = (
-            [noise_of_part - end for end in reversed(ends)]
-            for noise_of_part, ends in zip(of_parts, errors[0], strict=True)
+            [total - end for end in reversed(ends)]
+            for total, ends in zip(part_noise, errors[0], strict=True)
         )
         errors.insert(0, (inside, rest))
-    for group, (of_inside, of_rest) in enumerate(errors):
+    for group, (inside_noise, rest_noise) in enumerate(errors):
         ends = [cells.ends(group, part, odds_ratio) for part in cells.parts]
-        for of_end, end in ((lows, 0), (highs, 1)):
+        for bounds, end in ((lows, 0), (highs, 1)):
             x, y = np.maximum(ends[0][end], 0), np.maximum(ends[1][1 - end], 0)
-            of_end.append(_noise_of_ratio(x, y, of_inside[end], of_rest[1 - end]))
+            bounds.append(_ratio_noise(x, y, inside_noise[end], rest_noise[1 - end]))
     parts = [part.sum(axis=(0, 1)) for part in cells.parts]
-    of_everyone = _noise_of_ratio(*parts, *of_parts)
-    return Rates(np.stack(lows), np.stack(highs), (of_everyone, of_everyone))
+    overall = _ratio_noise(*parts, *part_noise)
+    return Rates(np.stack(lows), np.stack(highs), (overall, overall))
 
 
-def _noise_of_ends(
+def _mass_noise(
     rows: ProxyRows, cells: DenseCells, noise: Noise, group: int, odds_ratio: float
 ) -> tuple[list[Floats], list[Floats]]:
-    """Return the noise of the least and largest mass of a group."""
+    """Return the noise of the smallest and largest possible mass of a group."""
 
-    def noise_of_part(part: int) -> list[Floats]:
+    def end_noises(part: int) -> list[Floats]:
         return [
-            _noise_of_end(rows, cells, noise, group, part, odds_ratio, end)
+            _end_noise(rows, cells, noise, group, part, odds_ratio, end)
             for end in (-1, 1)
         ]
 
-    inside = noise_of_part(0)
+    inside = end_noises(0)
     if not (rows.fixed and cells.split is split_below):
-        return inside, noise_of_part(1)
+        return inside, end_noises(1)
     # Each score is in the numerator or in the rest, and the group's mass is known.
-    of_masses, *_ = noise
-    mass = of_masses[:, 0] @ cells.probabilities[:, [group]].astype(_SHORT)
+    mass = noise.masses[:, 0] @ cells.probabilities[:, [group]].astype(_SHORT)
     if len(cells.masses) > 1:
-        mass = mass + of_masses[:, 1 + group].sum(axis=1, keepdims=True)
+        mass = mass + noise.masses[:, 1 + group].sum(axis=1, keepdims=True)
     return inside, [mass - end for end in reversed(inside)]
 
 
-def _noise_of_ratio(x: Floats, y: Floats, of_x: Floats, of_y: Floats) -> Floats:
+def _ratio_noise(x: Floats, y: Floats, x_noise: Floats, y_noise: Floats) -> Floats:
     """Return the noise of x / (x + y) to first order."""
     total = x + y
     rate = np.divide(x, total, out=np.zeros_like(total), where=total > 0)
     scale = np.divide(1, total, out=np.zeros_like(total), where=total > 0)
     by_x, by_y = ((part * scale).astype(_SHORT) for part in (1 - rate, rate))
-    return np.asarray(of_x * by_x - of_y * by_y)
+    return np.asarray(x_noise * by_x - y_noise * by_y)
 
 
-def _noise_of_end(
+def _end_noise(
     rows: ProxyRows,
     cells: DenseCells,
     noise: Noise,
@@ -250,24 +256,25 @@ def _noise_of_end(
     odds_ratio: float,
     end: int,
 ) -> Floats:
-    """Return the noise of the least (-1) or largest (1) mass of a group.
+    """Return the noise of the smallest (-1) or largest (1) possible mass of a group.
 
-    Of each cell with a known share this is the smaller of two linear functions for the
-    most, and the larger for the least. Where they are nearly equal, either may be the
-    true one, so that the worse noise counts.
+    In a cell in which the group has a known share, the largest mass is the smaller of
+    two linear functions of masses, and the smallest mass is the larger of two. If both
+    functions are nearly equal, noise may decide which of them counts: then the worse of
+    their noises is taken.
     """
-    of_masses, of_parts, of_shares = noise
-    of_known = cells.known_part(of_parts[part], group)
+    known_noise = cells.known_part(noise.parts[part], group)
     q = cells.probabilities[:, [group]]
-    # The most fills a cell from its highest odds on, the least from its lowest.
+    # The most fills a cell from its highest odds on, the smallest from its lowest.
     first, other = odds_limits(q, odds_ratio)[::-end]
-    value, of_value = cells.parts[part][0], of_parts[part][:, 0]
+    value, value_noise = cells.parts[part][0], noise.parts[part][:, 0]
     if not rows.fixed:
-        errors = np.einsum("dzp,z->dp", of_value, first[:, 0].astype(_SHORT))
-        if of_shares is not None:
-            of_first = _slopes(q, odds_ratio)[::-end][0]
-            errors += of_shares[..., group] @ (of_first * value).astype(_SHORT)
-        return np.asarray(errors + of_known)
+        errors = np.einsum("dzp,z->dp", value_noise, first[:, 0].astype(_SHORT))
+        if noise.probabilities is not None:
+            first_slope = _slopes(q, odds_ratio)[::-end][0]
+            tilt = (first_slope * value).astype(_SHORT)
+            errors += noise.probabilities[..., group] @ tilt
+        return np.asarray(errors + known_noise)
     # The functions are first * value and q * total - other * (total - value).
     total = cells.masses[0].sum(axis=-1, keepdims=True)
     apart = end * ((first - other) * value - (q - other) * total)
@@ -276,17 +283,17 @@ def _noise_of_end(
     near &= first != other  # otherwise the functions are one
     is_first = (apart < 0) & ~near
     slopes = np.where(is_first, first, other), np.where(is_first, 0, q - other)
-    errors = np.einsum("dzp,zp->dp", of_value, slopes[0].astype(_SHORT))
-    errors += of_masses[:, 0] @ slopes[1].astype(_SHORT)
+    errors = np.einsum("dzp,zp->dp", value_noise, slopes[0].astype(_SHORT))
+    errors += noise.masses[:, 0] @ slopes[1].astype(_SHORT)
     at = np.flatnonzero(near.any(axis=1))
-    of_values, of_totals = (
+    value_slopes, total_slopes = (
         (near * tilt)[at].astype(_SHORT) for tilt in (first - other, q - other)
     )
-    between = of_value[:, at] * of_values
-    between -= of_masses[:, 0, at, np.newaxis] * of_totals
+    between = value_noise[:, at] * value_slopes
+    between -= noise.masses[:, 0, at, np.newaxis] * total_slopes
     between *= end
     errors += end * np.maximum(between, 0, out=between).sum(axis=1)
-    return np.asarray(errors + of_known)
+    return np.asarray(errors + known_noise)
 
 
 def _slopes(q: Floats, odds_ratio: float) -> tuple[Floats, Floats]:
@@ -301,24 +308,24 @@ def _slopes(q: Floats, odds_ratio: float) -> tuple[Floats, Floats]:
 def compare_known_rows(rows: ProxyRows) -> tuple[Bools, float]:
     """Compare the known rows of each cell with its probabilities.
 
-    Returns which cells they contradict, and how far the odds of some scores of a cell
-    are at least from those of the cell.
+    Return which cells the known rows contradict, and a lower bound of the factor by
+    which the odds at some scores of a cell differ from the odds in the whole cell.
     """
-    of_known_group = (rows.groups >= 0) & (rows.weights > 0)
-    if rows.from_known or not of_known_group.any():
+    is_known = (rows.groups >= 0) & (rows.weights > 0)
+    if rows.from_known or not is_known.any():
         return np.zeros(rows.n_cells, dtype=bool), np.nan
     cells, groups = (
-        rows.cells[of_known_group].astype(np.intp),
-        rows.groups[of_known_group],
+        rows.cells[is_known].astype(np.intp),
+        rows.groups[is_known],
     )
     whole = _separation(rows, cells, groups, np.zeros(len(cells), np.intp), 1)
-    parts = _parts_by_score(cells, rows.lows[of_known_group])
+    parts = _parts_by_score(cells, rows.lows[is_known])
     by_score = _separation(rows, cells, groups, parts, _N_PARTS)
     return np.any(whole > 1, axis=(1, 2)), float(by_score.max())
 
 
 def _parts_by_score(cells: Integers, scores: Floats) -> Integers:
-    """Return the quarter of its cell in which each score is."""
+    """Return the quarter of its cell in which each score lies."""
     order = np.lexsort((scores, cells))
     sizes = np.bincount(cells)
     starts = np.cumsum(sizes) - sizes
@@ -330,10 +337,10 @@ def _parts_by_score(cells: Integers, scores: Floats) -> Integers:
 def _separation(
     rows: ProxyRows, cells: Integers, groups: Codes, parts: Integers, n_parts: int
 ) -> Floats:
-    """Return the least odds ratio between known shares and probabilities.
+    """Return the smallest odds ratio between known shares and probabilities.
 
-    It is 1 where the interval holds the probability; all intervals hold together with
-    the probability 0.95.
+    The ratio is 1 where the interval of the share contains the probability. All
+    intervals hold at once with probability 0.95.
     """
     shape = rows.n_cells, n_parts, len(rows.labels)
     counts = np.zeros(shape)
@@ -438,7 +445,7 @@ class ProxyBoundsResult(TableResult):
     @property
     def expected_counts(self) -> Integers:
         """Expected weight of each group, rounded: its number of rows if unweighted."""
-        return np.rint(self._rows.masses_of_groups()).astype(np.intp)
+        return np.rint(self._rows.group_masses()).astype(np.intp)
 
     def bounds_at(self, odds_ratio: float) -> tuple[float, float]:
         """Bounds at another odds ratio.
@@ -548,7 +555,7 @@ class ProxyBoundsResult(TableResult):
             Where to draw. None makes a new figure.
         limit : float in [0, 1], default=0.0
             Disparity that is asked about: none, or the largest that is allowed. The
-            legend has the least odds ratio at which it is possible.
+            legend has the smallest odds ratio at which it is possible.
         name : str, default=None
             Title of the axes, none by default.
 
@@ -611,9 +618,10 @@ def proxy_bounds(
 ) -> ProxyBoundsResult:
     """Bound a disparity between groups that are known with a probability only.
 
-    Rows with the same proxy, such as a surname and a place, form a cell, of which the
-    share of each group is known. Who in the cell belongs to the group is not known, and
-    may depend on the score. The bounds contain every value that the metric can have.
+    Rows with the same proxy, such as a surname and a place, form a cell. The share of
+    each group in a cell is known; which people of the cell belong to the group is
+    unknown, and may depend on the score. The bounds contain every value that the metric
+    can have.
 
     Parameters
     ----------
@@ -633,8 +641,9 @@ or dict, default=None
         columns are, or 0, 1, ... The probability of a cell is the mean of its rows. May
         be None with ``missing="bounds"``.
     cells : array-like of shape (n_samples,) or (n_samples, n_columns), default=None
-        The proxy of each row. None joins rows of like probability: each distinct one is
-        a cell where there are up to 20, otherwise 20 quantiles of the probability are.
+        The proxy of each row. None forms cells by probability: each distinct
+        probability is a cell if there are at most 20 of them, otherwise the cells are
+        20 quantiles of the probability.
     odds_ratio : float or array-like, default=inf
         How far the odds of a group may differ between a row and its cell, at
         least 1: 1 is independence of score and group given the proxy, infinity assumes
@@ -642,10 +651,10 @@ or dict, default=None
     sensitive_features : array-like of shape (n_samples,), default=None
         Groups of the rows of which they are known, None or nan elsewhere.
     missing : {"proxy", "bounds"}, default="proxy"
-        Whether the probabilities are the shares of the groups among the rows of a cell
-        without a known group. ``"bounds"`` does not assume this, and takes the
-        probability only to compare odds with; without `group_probabilities` it is the
-        share among the known rows of the cell.
+        ``"proxy"`` assumes that the probabilities are the shares of the groups among
+        the rows of a cell whose group is unknown. ``"bounds"`` does not assume this,
+        and only compares odds with the probability; without `group_probabilities` this
+        is the share among the rows of the cell whose group is known.
     confidence_level : float in (0, 1), default=None
         Level of bounds for the population that the rows were drawn from.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -787,7 +796,7 @@ def _bounds(
     *,
     widened: bool = True,
 ) -> tuple[float, float]:
-    """Return bounds of a metric, widened by rounding."""
+    """Return the bounds of a metric, by default widened by rounding errors."""
     rates = cells.rates(odds_ratio, widened=widened)
     lower, upper = measure(kind, rates, pairs, cells.widths)
     return min(lower, 1.0), min(upper, 1.0)
@@ -796,30 +805,33 @@ def _bounds(
 def _read(
     metric: Callable[..., float], y_true: Any, y_score: Any, **arguments: Any
 ) -> tuple[ProxyRows, ScoreCells | DenseCells, Kind, list[Pair]]:
-    """Read rows or a statistic by cell, and which gaps the metric compares."""
-    found = as_metric(metric)
-    if type(found) not in _KNOWN:
+    """Read the arguments; return rows by cell, the cells, the kind, and the pairs.
+
+    The kind is that of the metric; the pairs are the groups to compare.
+    """
+    checked = as_metric(metric)
+    if type(checked) not in _KNOWN:
         names = ", ".join(kind.name for kind in _KNOWN)
         raise ValueError(
             f"metric must be one of {names}, or a functools.partial of it, got "
             f"{metric!r}."
         )
-    kind, known_options = _KNOWN[type(found)]
-    options = changed_options(found)
+    kind, known_options = _KNOWN[type(checked)]
+    options = changed_options(checked)
     for name, value in options.items():
         if name not in known_options:
             raise ValueError(
-                f"{name} must be left at its default: bounds of {found.name} "
+                f"{name} must be left at its default: bounds of {checked.name} "
                 f"do not know this option, got {value!r}."
             )
     multigroup = options.pop("multigroup", "pairwise")
     cells: ScoreCells | DenseCells
-    if isinstance(found, EqualizedOdds):
+    if isinstance(checked, EqualizedOdds):
         rows, n_classes = _label_pairs_by_cell(y_true, y_score, arguments)
         kinds = rows.lows.astype(np.intp)
         split = partial(_split_labels, n_classes, np.unique(kinds // n_classes))
-        of_kinds = np.arange(n_classes**2) // n_classes
-        cells = DenseCells.from_rows(rows, kinds, of_kinds, split)
+        true_classes = np.arange(n_classes**2) // n_classes
+        cells = DenseCells.from_rows(rows, kinds, true_classes, split)
     else:
         rows = _read_scores(y_true, y_score, options, kind, arguments)
         cells = ScoreCells(rows)
@@ -834,28 +846,28 @@ def _read_scores(
     kind: Kind,
     arguments: dict[str, Any],
 ) -> ProxyRows:
-    """Return the rows with a score each, or of decisions with 0 and 1."""
+    """Read rows by cell with their scores, or with 0 and 1 for decisions."""
     if kind == "mean":
         options = {"threshold": None, "pos_label": None, **options}
         read: Any = partial(parity_outcomes, **options)
     else:
         read = check_scores
-    table, arguments = _table_in_place(y_true, y_score, arguments)
+    table, arguments = _find_table(y_true, y_score, arguments)
     if table is not None:
         ends = table.low, table.high
         low, high = (table.y_pred if end is None else end for end in ends)
         values = read(low)
-        return table_by_cell(
+        return read_table_by_cell(
             table, (values, values if high is low else read(high)), **arguments
         )
     check_y_true(y_true, y_score)
-    return rows_by_cell(read(y_score), **arguments)
+    return read_rows_by_cell(read(y_score), **arguments)
 
 
-def _table_in_place(
+def _find_table(
     y_true: Any, y_score: Any, arguments: dict[str, Any]
 ) -> tuple[Rows | None, dict[str, Any]]:
-    """Return the table that stands for rows, and the other arguments."""
+    """Return the table given in place of rows, if any, and the remaining arguments."""
     by_row = ("cells", "sensitive_features", "sample_weight")
     columns = {name: arguments[name] for name in by_row}
     table = rows_of_table(y_score, y_true=y_true, **columns)
@@ -868,33 +880,34 @@ def _table_in_place(
 def _label_pairs_by_cell(
     y_true: Any, y_pred: Any, arguments: dict[str, Any]
 ) -> tuple[ProxyRows, int]:
-    """Return rows by cell with the pair of true and predicted label."""
-    table, arguments = _table_in_place(y_true, y_pred, arguments)
+    """Read rows by cell, each with the code of its pair of true and predicted label."""
+    table, arguments = _find_table(y_true, y_pred, arguments)
     if table is not None:
         kinds, classes = encode_label_pairs(table.y_true, table.y_pred)
         values = kinds.astype(float)
-        return table_by_cell(table, (values, values), **arguments), len(classes)
+        return read_table_by_cell(table, (values, values), **arguments), len(classes)
     kinds, classes = encode_label_pairs(y_true, y_pred)
-    return rows_by_cell(kinds.astype(float), **arguments), len(classes)
+    return read_rows_by_cell(kinds.astype(float), **arguments), len(classes)
 
 
 def _split_labels(
     n_classes: int, true: Integers, masses: Floats
 ) -> tuple[Floats, Floats]:
-    """Return masses of each true and predicted class, and of others of that true class.
+    """Return the mass of each pair of labels, and the rest of its true class's mass.
 
-    Of two predicted classes the second one stands for both.
+    Of two predicted classes only the second is kept: the rest is the mass of the first.
     """
-    of_true = masses.reshape(*masses.shape[:-1], n_classes, n_classes)[..., true, :]
-    rest = of_true.sum(axis=-1, keepdims=True) - of_true
+    pairs = masses.reshape(*masses.shape[:-1], n_classes, n_classes)
+    class_masses = pairs[..., true, :]
+    rest = class_masses.sum(axis=-1, keepdims=True) - class_masses
     first = int(n_classes == 2)
     flat = *masses.shape[:-1], -1
-    return of_true[..., first:].reshape(flat), rest[..., first:].reshape(flat)
+    return class_masses[..., first:].reshape(flat), rest[..., first:].reshape(flat)
 
 
 def _warn_if_undefined(rows: ProxyRows) -> bool:
-    """Warn if fewer than two groups have rows, and return whether that is so."""
-    masses = rows.masses_of_groups()
+    """Warn if fewer than two groups have rows; return whether this is so."""
+    masses = rows.group_masses()
     absent = [label for label, m in zip(rows.labels, masses, strict=True) if m <= 0]
     reason = None
     if len(rows.labels) < 2:
@@ -909,7 +922,7 @@ def _warn_if_undefined(rows: ProxyRows) -> bool:
 
 
 def _warn_if_refuted(rows: ProxyRows) -> float:
-    """Warn of probabilities that known rows contradict; return the odds ratio shown."""
+    """Warn if known rows contradict probabilities; return their odds ratio."""
     refuted, odds_ratio = compare_known_rows(rows)
     n_refuted = int(refuted.sum())
     if n_refuted:
@@ -923,18 +936,19 @@ def _warn_if_refuted(rows: ProxyRows) -> float:
 
 
 def _masses_at_quantiles(cells: ScoreCells | DenseCells) -> DenseCells:
-    """Return the masses of cells at quantiles of the scores, if there are more scores.
+    """Return the masses of cells between thresholds: all scores, or quantiles if many.
 
-    All scores of an entry lie on the same side of each of these thresholds.
+    Only thresholds that no entry straddles are taken, since an entry may be known by
+    its bin only.
     """
     if isinstance(cells, DenseCells):
         return cells
     rows, (late, early) = cells.rows, cells.steps
-    certain = late.everyone == early.everyone
-    thresholds, everyone = cells.thresholds[certain], late.everyone[certain]
+    certain = late.overall == early.overall
+    thresholds, overall = cells.thresholds[certain], late.overall[certain]
     if len(thresholds) > _N_POINTS:
-        levels = np.arange(1, _N_POINTS) / _N_POINTS * everyone[-1]
-        positions = np.searchsorted(everyone, levels)
+        levels = np.arange(1, _N_POINTS) / _N_POINTS * overall[-1]
+        positions = np.searchsorted(overall, levels)
         thresholds = thresholds[np.unique(np.append(positions, len(thresholds) - 1))]
     kinds = np.searchsorted(thresholds, rows.highs)
     widths = np.append(np.diff(thresholds), 0.0)

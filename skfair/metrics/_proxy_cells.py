@@ -46,12 +46,12 @@ Missing = Literal["proxy", "bounds"]
 
 @dataclass(frozen=True, eq=False)
 class ProxyRows:
-    """Rows or entries of a statistic, by cell, and the groups' probabilities by cell.
+    """Rows or entries of a statistic by cell, and the groups' probabilities by cell.
 
-    The value of an entry lies between `lows` and `highs`. Its group is in `groups`, -1
-    for most. `fixed` says that `probabilities` are the shares of the groups among the
-    rows of a cell without a known group; otherwise they are only what odds are compared
-    with.
+    The value of an entry lies between `lows` and `highs`. `groups` holds the group of
+    each entry, -1 if unknown. If `fixed`, `probabilities` are the shares of the groups
+    among the rows of a cell whose group is unknown. Otherwise only the odds of each
+    group at a score are compared with the odds of `probabilities`.
     """
 
     cells: Codes
@@ -72,16 +72,18 @@ class ProxyRows:
         """Number of cells."""
         return len(self.probabilities)
 
-    def masses_of_groups(self) -> Floats:
+    def group_masses(self) -> Floats:
         """Return the mass of each group, if the probabilities are shares."""
         unknown, has_group = self.groups < 0, self.groups >= 0
         n_groups = len(self.labels)
-        of_cells = np.bincount(self.cells[unknown], self.weights[unknown], self.n_cells)
+        cell_masses = np.bincount(
+            self.cells[unknown], self.weights[unknown], self.n_cells
+        )
         sure = np.bincount(self.groups[has_group], self.weights[has_group], n_groups)
-        return np.asarray(sure + of_cells @ self.probabilities)
+        return np.asarray(sure + cell_masses @ self.probabilities)
 
 
-def rows_by_cell(
+def read_rows_by_cell(
     values: Floats,
     *,
     group_probabilities: Any,
@@ -90,7 +92,7 @@ def rows_by_cell(
     missing: Missing,
     sample_weight: ArrayLike | None,
 ) -> ProxyRows:
-    """Read rows with one value each."""
+    """Read rows by cell, each with one value."""
     check_choice("missing", missing, ("proxy", "bounds"))
     n_rows = len(values)
     codes, cell_labels = _encode_cells(cells, n_rows)
@@ -104,7 +106,7 @@ def rows_by_cell(
                 "groups, or missing='bounds' with sensitive_features that are known "
                 "for some rows."
             )
-        table = _shares_of_known(codes, groups, weights, cell_labels, labels)
+        table = _known_shares(codes, groups, weights, cell_labels, labels)
     else:
         table, labels, groups = _read_probabilities(group_probabilities, groups, labels)
         if isinstance(group_probabilities, Mapping):
@@ -114,7 +116,7 @@ def rows_by_cell(
         else:
             check_length("group_probabilities", len(table), n_rows)
             if cells is None:
-                codes, cell_labels = _bins_of(table)
+                codes, cell_labels = _bin_probabilities(table)
             table = _means(table, codes, weights, len(cell_labels))
     if missing == "proxy":
         _check_not_alone(np.bincount(codes[groups < 0]))
@@ -133,14 +135,14 @@ def rows_by_cell(
     )
 
 
-def table_by_cell(
+def read_table_by_cell(
     table: Rows,
     values: tuple[Floats, Floats],
     *,
     group_probabilities: Any,
     missing: Missing,
 ) -> ProxyRows:
-    """Read a table whose groups are the cells, of entries between two values."""
+    """Read a table whose groups are the cells, and whose entries lie in ranges."""
     if missing != "proxy":
         raise ValueError(
             "missing must be 'proxy' where a table holds cells without known groups, "
@@ -160,7 +162,7 @@ def table_by_cell(
     _check_not_alone(table.counts)
     groups = np.full(len(codes), -1)
     mass = np.ones(len(codes), np.int64) if table.mass is None else table.mass
-    squares = mass if table.weight is None else table.squared
+    squares = mass if table.weight is None else table.entry_squares
     rest: Any = mass, squares, probabilities, names, True, labels
     return ProxyRows(codes, groups, *values, *rest)
 
@@ -182,7 +184,7 @@ def _encode_cells(cells: Any, n_rows: int) -> tuple[Codes, Labels]:
 def _encode_known(
     sensitive_features: ArrayLike | None, n_rows: int
 ) -> tuple[Codes, Labels]:
-    """Return position of each row's group in the labels, -1 where it is not known."""
+    """Return the position of each row's group in the labels, -1 if unknown."""
     if sensitive_features is None:
         return np.full(n_rows, -1, dtype=np.int8), ()
     groups = encode_groups(sensitive_features, missing="drop")
@@ -190,7 +192,7 @@ def _encode_known(
     return groups.codes, groups.labels
 
 
-def _shares_of_known(
+def _known_shares(
     codes: Codes, groups: Codes, weights: Any, cell_labels: Labels, labels: Labels
 ) -> Floats:
     """Return the shares of the groups among the known rows of each cell."""
@@ -211,8 +213,8 @@ def _shares_of_known(
 def _read_probabilities(
     group_probabilities: Any, groups: Codes, labels: Labels
 ) -> tuple[Floats, Labels, Codes]:
-    """Return group probabilities by row or cell, their labels, known groups."""
-    names, columns = _columns_of_probabilities(group_probabilities)
+    """Return the probabilities of groups, the groups' labels, and known groups."""
+    names, columns = _probability_columns(group_probabilities)
     try:
         table = np.column_stack([np.asarray(c, dtype=float) for c in columns])
     except (TypeError, ValueError) as error:
@@ -246,8 +248,8 @@ def _read_probabilities(
     return table, names_of_groups, places[groups]
 
 
-def _columns_of_probabilities(group_probabilities: Any) -> tuple[list[Any], list[Any]]:
-    """Return names and columns of the group probabilities."""
+def _probability_columns(group_probabilities: Any) -> tuple[list[Any], list[Any]]:
+    """Return the names and the columns of group probabilities."""
     if not isinstance(group_probabilities, Mapping):
         return columns_of(group_probabilities, "group_probabilities")
     values = list(group_probabilities.values())
@@ -262,17 +264,17 @@ def _columns_of_probabilities(group_probabilities: Any) -> tuple[list[Any], list
 
 def _two_labels(name: str | None, labels: Labels) -> Labels:
     """Return the labels of the two groups of a single column."""
-    own: Hashable = 1 if name is None else name
+    column_label: Hashable = 1 if name is None else name
     if not labels:
         return (0, 1) if name is None else (f"not {name}", name)
-    others = [label for label in labels if label != own]
-    if len(others) > 1 or (own not in labels and labels != (0,)):
+    others = [label for label in labels if label != column_label]
+    if len(others) > 1 or (column_label not in labels and labels != (0,)):
         raise ValueError(
             f"group_probabilities is one column, named {name!r}, expected the name of "
             f"one of two groups of sensitive_features: {list(labels)}. Pass a table "
             "with a column for each group."
         )
-    return (others[0] if others else f"not {own}", own)
+    return (others[0] if others else f"not {column_label}", column_label)
 
 
 def _align_by_label(
@@ -291,12 +293,12 @@ def _align_by_label(
     return table[[position[label] for label in cell_labels]]
 
 
-def _bins_of(table: Floats) -> tuple[Codes, Labels]:
-    """Return cells of rows with like probabilities.
+def _bin_probabilities(table: Floats) -> tuple[Codes, Labels]:
+    """Divide rows into cells of similar probabilities.
 
-    Each distinct row of probabilities is a cell where there are at most `N_BINS` of
-    them. Otherwise rows are split by quantiles of the probability: with two groups of
-    the second one, with more of each row's most probable group.
+    Each distinct row of probabilities is a cell if there are at most `N_BINS` cells.
+    Otherwise rows are split by quantiles: of the second group's probability if there
+    are two groups, else of the probability of each row's most probable group.
     """
     n_groups = table.shape[1]
     codes = np.full(len(table), N_BINS)
@@ -304,14 +306,14 @@ def _bins_of(table: Floats) -> tuple[Codes, Labels]:
         _, codes = np.unique(table[:, ::-1], axis=0, return_inverse=True)
     if codes.max() >= N_BINS:
         first = np.ones(len(table), np.intp) if n_groups == 2 else table.argmax(axis=1)
-        each = N_BINS if n_groups == 2 else max(2, N_BINS // n_groups)
+        n_bins = N_BINS if n_groups == 2 else max(2, N_BINS // n_groups)
         values = table[np.arange(len(table)), first]
         bins = np.zeros(len(table), dtype=np.intp)
         for group in np.unique(first):
-            of_group = values[first == group]
-            edges = np.quantile(of_group, np.arange(1, each) / each)
-            bins[first == group] = np.searchsorted(edges, of_group, side="right")
-        _, codes = np.unique(first * each + bins, return_inverse=True)
+            group_values = values[first == group]
+            edges = np.quantile(group_values, np.arange(1, n_bins) / n_bins)
+            bins[first == group] = np.searchsorted(edges, group_values, side="right")
+        _, codes = np.unique(first * n_bins + bins, return_inverse=True)
     return codes.reshape(-1).astype(np.int16), tuple(range(int(codes.max()) + 1))
 
 
@@ -328,7 +330,7 @@ def _means(table: Floats, codes: Codes, weights: Any, n_cells: int) -> Floats:
 
 
 def _check_not_alone(sizes: Integers) -> None:
-    """Raise where most rows are alone in their cell, warn where many are."""
+    """Raise if most rows are alone in their cell; warn if many are."""
     alone, n_rows = int(np.count_nonzero(sizes == 1)), int(sizes.sum())
     if alone <= _FEW * n_rows:
         return
@@ -351,21 +353,21 @@ _EPS, _TINY = float(np.finfo(float).eps), float(np.finfo(float).tiny)
 
 
 class Rates(NamedTuple):
-    """Bounds of a probability within each group, at each of some points.
+    """Bounds of a probability within each group, at several points.
 
-    `low` and `high` have shape (n_groups, n_points); `everyone` holds two such bounds
-    of the probability among everyone.
+    `low` and `high` have shape (n_groups, n_points); `everyone` holds both bounds of
+    the overall probability.
     """
 
     low: Floats
     high: Floats
-    everyone: tuple[Floats, Floats]
+    overall: tuple[Floats, Floats]
 
     def gap(self, pair: Pair) -> tuple[Floats, Floats]:
-        """Return bounds of the difference of two groups' rates."""
+        """Bound the difference between two groups' rates."""
         first, second = pair
         if second is None:
-            low, high = self.everyone
+            low, high = self.overall
         else:
             low, high = self.low[second], self.high[second]
         return self.low[first] - high, self.high[first] - low
@@ -374,7 +376,7 @@ class Rates(NamedTuple):
 def measure(
     kind: Kind, rates: Rates, pairs: Sequence[Pair], widths: Floats | None
 ) -> tuple[float, float]:
-    """Return the bounds of the largest measure of a gap between the groups."""
+    """Bound the largest measure of the gaps of all pairs."""
     bounds = [_measure_gap(kind, *rates.gap(pair), widths) for pair in pairs]
     lower, upper = np.max(bounds, axis=0)
     return float(lower), float(upper)
@@ -383,18 +385,18 @@ def measure(
 def _measure_gap(
     kind: Kind, low: Floats, high: Floats, widths: Any
 ) -> tuple[float, float]:
-    """Return bounds of the measure of one gap that lies between `low` and `high`."""
+    """Bound the measure of one gap that lies between `low` and `high`."""
     if kind == "mean":
         low, high = (running_sums(widths * end)[-1:] for end in (low, high))
     if kind == "area":
-        least = np.maximum(np.maximum(low, -high), 0)
-        ends = least, np.maximum(high, -low)
+        smallest = np.maximum(np.maximum(low, -high), 0)
+        ends = smallest, np.maximum(high, -low)
         low, high = (running_sums(widths * end)[-1:] for end in ends)
     return max(0.0, low.max(), -high.min()), max(0.0, high.max(), -low.min())
 
 
 def odds_limits(probabilities: Floats, odds_ratio: float) -> tuple[Floats, Floats]:
-    """Return least and largest probability whose odds differ by at most this factor."""
+    """Return the smallest and largest probability whose odds are within a factor."""
     q = probabilities
     with np.errstate(divide="ignore", invalid="ignore"):
         low = np.where(q < 1, q / (q + odds_ratio * (1 - q)), 1.0)
@@ -403,7 +405,7 @@ def odds_limits(probabilities: Floats, odds_ratio: float) -> tuple[Floats, Float
 
 
 def running_sums(values: NDArray[Any]) -> Floats:
-    """Return cumulative sums, added in blocks to keep rounding small."""
+    """Return cumulative sums, added in blocks to keep rounding errors small."""
     n = len(values)
     if n <= _BLOCK:
         return np.cumsum(values, dtype=float)
@@ -414,8 +416,8 @@ def running_sums(values: NDArray[Any]) -> Floats:
     return sums.reshape(-1)[:n]
 
 
-def rounding_of_sums(n: int) -> float:
-    """Return the bound of the relative rounding of `running_sums` of products."""
+def sum_rounding(n: int) -> float:
+    """Bound the relative rounding error of `running_sums` of products."""
     levels = max(1, math.ceil(math.log(n + 1, _BLOCK)))
     return 4 * (levels * _BLOCK + 8) * _EPS
 
@@ -441,7 +443,7 @@ class _Steps:
                 for g in range(len(rows.labels))
             ]
         )
-        self.everyone = self.sum_to_thresholds(weights)
+        self.overall = self.sum_to_thresholds(weights)
         in_cells = np.argsort(self.cells, kind="stable")
         sums = np.append(0.0, running_sums(self.masses[in_cells]))
         sizes = np.bincount(self.cells, minlength=rows.n_cells)
@@ -456,35 +458,34 @@ class _Steps:
         return np.append(0.0, running_sums(values))[self.ends]
 
     def largest(self, q: Floats, low: Floats, high: Floats) -> Floats:
-        """Return most of a group's mass that can lie below each threshold.
+        """Return the largest mass of a group that can lie below each threshold.
 
-        The cells have the shares `q` of the group. It fills each cell from below with
-        the share `high` until only `low` is left for the rest.
+        `q` is the group's share in each cell. Rows of low values belong to the group
+        with the share `high`, as many as leave the share `low` for the other rows.
         """
-        return self._filled(q - low, high, low)
+        return self._fill(q - low, high, low)
 
-    def least(self, q: Floats, low: Floats, high: Floats) -> Floats:
-        """Return the least of a group's mass that can lie below each threshold."""
-        return self._filled(high - q, low, high)
+    def smallest(self, q: Floats, low: Floats, high: Floats) -> Floats:
+        """Return the smallest mass of a group that can lie below each threshold."""
+        return self._fill(high - q, low, high)
 
     def rate(
-        self, group: int, of_below: Floats, of_above: Floats, empty: float
+        self, group: int, shares_below: Floats, shares_above: Floats, empty: float
     ) -> Floats:
         """Return the share of a group that lies below each threshold.
 
-        The shares of the group in the cells are given for rows below the threshold, and
-        for those above it.
+        In each cell the group has one share below the threshold, and another above.
         """
         known_mass = self.known_masses[group]
         below = known_mass + self.sum_to_thresholds(
-            self.masses * of_below.take(self.cells)
+            self.masses * shares_below.take(self.cells)
         )
-        sums = self.sum_to_thresholds(self.masses * of_above.take(self.cells))
+        sums = self.sum_to_thresholds(self.masses * shares_above.take(self.cells))
         total = below + np.maximum(known_mass[-1] - known_mass + sums[-1] - sums, 0)
         return quotients(below, total, empty)
 
-    def _filled(self, part: Floats, first: Floats, then: Floats) -> Floats:
-        """Fill a part of each cell from below at one rate, the rest at another."""
+    def _fill(self, part: Floats, first: Floats, then: Floats) -> Floats:
+        """Fill each cell from below with one share, and beyond a point with another."""
         slopes = then - first
         cut = self.totals * np.divide(
             part, abs(slopes), out=np.ones_like(part), where=slopes != 0
@@ -504,7 +505,10 @@ class ScoreCells:
 
     @cached_property
     def steps(self) -> tuple[_Steps, _Steps]:
-        """Entries in order of their largest, and of their least values."""
+        """Return the entries in two orders: by largest and by smallest value.
+
+        The two are the same object if the values of all entries are known.
+        """
         rows = self.rows
         if rows.lows is rows.highs:
             return (_Steps(rows, rows.lows, None),) * 2
@@ -516,24 +520,24 @@ class ScoreCells:
 
     @property
     def thresholds(self) -> Floats:
-        """Scores at which a cumulative distribution may step."""
+        """Return the scores at which a cumulative distribution may step."""
         return self.steps[0].thresholds
 
     @property
     def widths(self) -> Floats:
-        """Distance of each threshold to the next one."""
+        """Return the distance of each threshold to the next threshold."""
         return np.append(np.diff(self.thresholds), 0.0)
 
     @cached_property
     def group_masses(self) -> Floats:
-        """Mass of each group, where the cells' probabilities are shares."""
+        """Return the mass of each group, if the probabilities are shares."""
         late = self.steps[0]
         masses = late.totals[:, np.newaxis] * self.rows.probabilities
-        unknown = [running_sums(of_group)[-1] for of_group in masses.T]
+        unknown = [running_sums(column)[-1] for column in masses.T]
         return np.asarray(late.known_masses[:, -1] + unknown)
 
     def rates(self, odds_ratio: float, *, widened: bool) -> Rates:
-        """Return bounds of the groups' cumulative distributions at the thresholds."""
+        """Bound the groups' cumulative distributions at the thresholds."""
         late, early = self.steps
         n_groups, fixed = len(self.rows.labels), self.rows.fixed
         pair = fixed and n_groups == 2 and late is early
@@ -546,54 +550,54 @@ class ScoreCells:
             tolerance = self._rounding(odds_ratio)[:, np.newaxis]
             low -= tolerance
             high += tolerance
-        total = late.everyone[-1]
+        total = late.overall[-1]
         return Rates(
             np.clip(low, 0, 1, out=low),
             np.clip(high, 0, 1, out=high),
-            (late.everyone / total, early.everyone / total),
+            (late.overall / total, early.overall / total),
         )
 
     def _fixed_rates(self, group: int, odds_ratio: float) -> tuple[Floats, Floats]:
-        """Return the bounds for one group, whose shares of the cells are known."""
+        """Bound the distribution of a group whose shares of the cells are known."""
         late, early = self.steps
         q, mass = self.rows.probabilities[:, group], self.group_masses[group]
         limits = odds_limits(q, odds_ratio)
-        low = (late.known_masses[group] + late.least(q, *limits)) / mass
+        low = (late.known_masses[group] + late.smallest(q, *limits)) / mass
         high = (early.known_masses[group] + early.largest(q, *limits)) / mass
         return low, high
 
     def _complement(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-        """Return the bounds for the first of two groups, from those for the second."""
+        """Bound the distribution of the first of two groups by that of the second."""
         first, second = self.group_masses
-        everyone, ratio = self.steps[0].everyone / first, second / first
-        return everyone - ratio * high, everyone - ratio * low
+        overall, ratio = self.steps[0].overall / first, second / first
+        return overall - ratio * high, overall - ratio * low
 
     def _free_rates(self, group: int, odds_ratio: float) -> tuple[Floats, Floats]:
-        """Return the bounds for one group, whose shares of the cells are not known."""
+        """Bound the distribution of a group whose shares of the cells are unknown."""
         late, early = self.steps
         limits = odds_limits(self.rows.probabilities[:, group], odds_ratio)
         low = late.rate(group, *limits, empty=0.0)
         return low, early.rate(group, *limits[::-1], empty=1.0)
 
     def _rounding(self, odds_ratio: float) -> Floats:
-        """Return the bound of the rounding of the rates of each group."""
+        """Bound the rounding errors of the rates of each group."""
         late = self.steps[0]
         if self.rows.fixed:
             masses = self.group_masses
         else:
             low, _ = odds_limits(self.rows.probabilities, odds_ratio)
             masses = late.known_masses[:, -1] + late.totals @ low
-        rounding = rounding_of_sums(len(late.cells)) * late.everyone[-1]
+        rounding = sum_rounding(len(late.cells)) * late.overall[-1]
         return np.asarray(rounding / np.maximum(masses, _TINY))
 
 
-#: Turns masses by kind of value into those of a numerator, and of the rest of the
+#: Turns masses by kind of value into masses of a numerator, and of the rest of the
 #: denominator, at each point.
 Split = Callable[[Floats], tuple[Floats, Floats]]
 
 
 def split_below(masses: Floats) -> tuple[Floats, Floats]:
-    """Return the mass at or below each value, and above it."""
+    """Return the mass at or below each value, and the mass above."""
     below = np.cumsum(masses, axis=-1)
     return below, below[..., -1:] - below
 
@@ -635,7 +639,7 @@ class DenseCells:
             np.bincount(at, values, int(np.prod(shape))).reshape(shape).astype(float)
             for values in (rows.weights, rows.squares)
         )
-        rounding = rounding_of_sums(masses.size)
+        rounding = sum_rounding(masses.size)
         if rows.weights.dtype.kind == "f":  # whole numbers are added exactly
             rounding += len(at) * _EPS
         parts = masses, squares, rows.probabilities, rows.fixed, split, rounding
@@ -643,29 +647,32 @@ class DenseCells:
 
     @cached_property
     def parts(self) -> tuple[Floats, Floats]:
-        """Numerator and rest, of shape (1 + n_groups, n_cells, n_points)."""
+        """Return the masses of the numerator, and of the rest of the denominator.
+
+        Both have the shape (1 + n_groups, n_cells, n_points).
+        """
         return self.split(self.masses)
 
     def known_part(self, part: Floats, group: int) -> Any:
-        """Sum over cells of the mass of rows known to be of a group."""
+        """Sum over cells the mass of rows known to belong to a group."""
         return part[..., 1 + group, :, :].sum(axis=-2) if len(self.masses) > 1 else 0.0
 
     def ends(
         self, group: int, part: Floats, odds_ratio: float
     ) -> tuple[Floats, Floats]:
-        """Return the least and largest mass of a group at each point."""
+        """Return the smallest and largest possible mass of a group at each point."""
         q = self.probabilities[:, [group]]
         low, high = odds_limits(q, odds_ratio)
         inside, total = part[0], self.masses[0].sum(axis=-1, keepdims=True)
-        least, most = low * inside, high * inside
+        smallest, most = low * inside, high * inside
         if self.fixed:
-            least = np.maximum(least, q * total - high * (total - inside))
+            smallest = np.maximum(smallest, q * total - high * (total - inside))
             most = np.minimum(most, q * total - low * (total - inside))
         mass = self.known_part(part, group)
-        return mass + least.sum(axis=0), mass + most.sum(axis=0)
+        return mass + smallest.sum(axis=0), mass + most.sum(axis=0)
 
     def rates(self, odds_ratio: float, *, widened: bool) -> Rates:
-        """Return bounds of the rate of the numerator in each group, at each point."""
+        """Bound the rate of the numerator in each group, at each point."""
         bounds = []
         for group in range(self.probabilities.shape[1]):
             (x_low, x_high), (y_low, y_high) = (
@@ -685,5 +692,5 @@ class DenseCells:
         inside, outside = (part.sum(axis=(0, 1)) for part in self.parts)
         for nobody, certain in ((inside == 0, 0), (outside == 0, 1)):
             low[:, nobody] = high[:, nobody] = certain
-        everyone = inside / (inside + outside)
-        return Rates(low, high, (everyone, everyone))
+        overall = inside / (inside + outside)
+        return Rates(low, high, (overall, overall))

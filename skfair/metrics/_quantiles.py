@@ -8,36 +8,28 @@ estimated distributions,
   for all samples, since a convex function lies above its tangents;
 - an estimate exceeds its true value by at most the seminorm of E.
 
-``docs/proofs/intervals.md`` has the proofs of the quantiles of both.
-
-Where one CDF is above the other by D, neither is near one half if D is near 1. Of all
-pairs of CDFs whose gap is at most D, or at least D in a window, noise moves the gap
-most where it is D throughout: while one CDF rises from D to 1, the other rises from 0
-to 1 - D. ``docs/proofs/intervals.md`` has the proofs.
+``docs/proofs/intervals.md`` proves the quantiles.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from itertools import combinations
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.polynomial.legendre import leggauss
-from scipy.optimize import brentq
-from scipy.special import erfcx, log_ndtr, ndtr, ndtri, stdtrit
+from scipy.special import ndtri, stdtrit
 
 from skfair._rows import Rows
 from skfair._utils._arrays import Floats
 from skfair.metrics._anytime import (
-    cdf_at_any_time,
-    mean_at_any_time,
+    cdf_difference_noise,
+    cdf_noise_at_any_time,
+    mean_difference_noise,
+    mean_noise_at_any_time,
     rate_ends,
-    two_cdfs,
-    two_means,
     variances_at_any_time,
 )
 from skfair.metrics._inputs import Multigroup
@@ -50,24 +42,24 @@ Method = Literal["band", "finite_sample", "anytime"]
 Quantiles = Callable[[float], Any]
 #: Mean of the absolute value of a standard normal variable.
 MEAN_ABSOLUTE = math.sqrt(2 / math.pi)
-#: Parts of a level for noise of the other sign than that of the value.
+#: Parts of a probability for noise whose sign differs from the value's.
 _OTHER_SIGN = 1 / 8, 1 / 64
-#: Degrees of freedom from which on Student's quantiles are those of normal noise.
+#: Degrees of freedom from which on Student's quantiles are taken for normal ones.
 _MANY = 1e12
 
 
-def supremum_quantile(level: float, *, sides: int = 2) -> float:
+def supremum_quantile(tail: float, *, sides: int = 2) -> float:
     """Return the quantile of the supremum of the noise of a CDF of one row.
 
-    It is divided by the square root of the number of rows, by the inequality of
-    Dvoretzky, Kiefer, Wolfowitz and Massart. The same number bounds a Brownian bridge
-    and, with two sides, its absolute value.
+    By the inequality of Dvoretzky, Kiefer, Wolfowitz and Massart, noise of n rows is at
+    most this quantile over the square root of n. The quantile also bounds a Brownian
+    bridge and, with two sides, its absolute value.
     """
-    return math.sqrt(math.log(sides / level) / 2)
+    return math.sqrt(math.log(sides / tail) / 2)
 
 
 class Observed(NamedTuple):
-    """Table of a metric, with the numbers that its noise depends on."""
+    """Statistic of a metric, with the numbers that its noise depends on."""
 
     statistic: Any
     #: Numbers of rows that each distribution, mean or rate comes from; with weights,
@@ -93,10 +85,11 @@ def mean_moments(statistic: Distributions) -> tuple[Floats, Floats]:
 
 
 def move_to_unit(statistic: Rows | Distributions) -> tuple[Any, float]:
-    """Move numbers to [0, 1], the least and the largest of everyone; and their range.
+    """Move numbers to [0, 1], from the smallest to the largest, and return their range.
 
-    Bounds of probabilities then hold in large samples. What they add for small groups
-    depends on the range: of skewed numbers, a group shows only part of it.
+    Bounds for probabilities then hold in large samples. In small groups the bounds
+    depend on the range, and a small group shows only a part of the range of skewed
+    numbers.
     """
     name = "y_pred" if isinstance(statistic, Rows) else "scores"
     scores = getattr(statistic, name)
@@ -106,7 +99,7 @@ def move_to_unit(statistic: Rows | Distributions) -> tuple[Any, float]:
 
 
 class Comparisons(NamedTuple):
-    """Comparisons that a metric is the largest of, and the noise of each."""
+    """Comparisons of groups, of which a metric is the largest, with their intervals."""
 
     value: float
     n_comparisons: int
@@ -122,12 +115,17 @@ class Comparisons(NamedTuple):
     # Warning to the user who asks for the value; "" if there is none.
     message: str = ""
 
+    @property
+    def defined(self) -> bool:
+        """Whether the groups can be compared."""
+        return not math.isnan(self.value)
+
     def scale_to_unit(self, unit: float) -> Comparisons:
         """Return the comparisons of numbers that were divided by a unit."""
         return self._replace(
             value=self.value * unit,
-            low=lambda level: self.low(level) * unit,
-            high=lambda level: self.high(level) * unit,
+            low=lambda tail: self.low(tail) * unit,
+            high=lambda tail: self.high(tail) * unit,
         )
 
 
@@ -135,18 +133,18 @@ class Comparisons(NamedTuple):
 UNDEFINED = Comparisons(math.nan, 1, lambda _: math.nan, lambda _: math.nan)
 
 
-def comparisons_of_values(
+def compare_values(
     value: float,
     values: Floats,
-    above: Quantiles,
-    below: Quantiles,
+    to_upper_end: Quantiles,
+    to_lower_end: Quantiles,
 ) -> Comparisons:
-    """Return the comparisons whose values are all known."""
+    """Return the comparisons of known values, with the distances to their ends."""
     return Comparisons(
         value,
         values.size,
-        lambda level: float((values - below(level)).max()),
-        lambda level: float((values + above(level)).max()),
+        lambda tail: float((values - to_lower_end(tail)).max()),
+        lambda tail: float((values + to_upper_end(tail)).max()),
     )
 
 
@@ -165,69 +163,71 @@ def _aligned(shares: Any, by_group: Floats) -> Any:
     return np.reshape(shares, (*np.shape(shares), *[1] * n_more))
 
 
-def contrast(
+def sum_by_comparison(
     by_group: Floats,
     shares: Any,
     multigroup: Multigroup,
     power: int = 2,
     others: Floats | None = None,
 ) -> Floats:
-    """Sum numbers of groups, times the powers of their coefficients, by comparison.
+    """Sum a number of each group over the groups of a comparison, with coefficients.
 
-    Those are 1 and -1 for two groups; with everyone, one minus the share of the group,
-    and the shares of the others. Groups with a negative coefficient may have `others`.
+    A comparison of two groups has the coefficients 1 and -1. A comparison with everyone
+    has one minus the share of the group, and minus the shares of all other groups. The
+    number of a group is multiplied by the absolute value of its coefficient to the
+    given power. `others` are the numbers of groups with a negative coefficient, by
+    default `by_group`.
     """
     others = by_group if others is None else others
     first, second = compared_groups(len(by_group), multigroup)
     if second is not None:
         return np.asarray(by_group[first] + others[second])
     shares = _aligned(shares, by_group)
-    everyone = shares**power * others
-    return np.asarray(
-        (1 - shares) ** power * by_group + everyone.sum(axis=0) - everyone
-    )
+    overall = shares**power * others
+    return np.asarray((1 - shares) ** power * by_group + overall.sum(axis=0) - overall)
 
 
-def normal(deviations: Floats) -> Quantiles:
+def normal_quantiles(deviations: Floats) -> Quantiles:
     """Return the quantiles of normal noise."""
-    return lambda level: -ndtri(level) * deviations
+    return lambda tail: -ndtri(tail) * deviations
 
 
-def normal_at_one_score(
+def one_score_quantiles(
     sizes: Floats, shares: Any, multigroup: Multigroup
 ) -> Quantiles:
-    """Return quantiles of the noise of CDFs at one score, where each may be one half.
+    """Return quantiles of the noise of differences of CDFs at one score.
 
-    Counts are whole numbers: half a row of each group is added.
+    Each CDF may be one half there. Counts are whole numbers: half a row of each group
+    is added.
     """
-    scale = np.sqrt(contrast(1 / sizes, shares, multigroup))
-    half_rows = np.sqrt(contrast(1 / sizes**2, shares, multigroup)) / 2
-    return plus(half_rows, normal(scale / 2))
+    scale = np.sqrt(sum_by_comparison(1 / sizes, shares, multigroup))
+    half_rows = np.sqrt(sum_by_comparison(1 / sizes**2, shares, multigroup)) / 2
+    return shift_quantiles(half_rows, normal_quantiles(scale / 2))
 
 
-def supremum(scale: Floats, sides: int) -> Quantiles:
+def bridge_quantiles(scale: Floats, sides: int) -> Quantiles:
     """Return quantiles of the supremum of a Brownian bridge."""
-    return lambda level: supremum_quantile(level, sides=sides) * scale
+    return lambda tail: supremum_quantile(tail, sides=sides) * scale
 
 
-def plus(means: Floats, quantiles: Quantiles) -> Quantiles:
+def shift_quantiles(means: Floats, quantiles: Quantiles) -> Quantiles:
     """Shift quantiles of noise by a mean."""
-    return lambda level: means + quantiles(level)
+    return lambda tail: means + quantiles(tail)
 
 
-def student(
+def student_quantiles(
     first: Floats, second: Floats, sizes: Floats, shares: Any, multigroup: Multigroup
 ) -> Quantiles:
     """Return the quantiles of Welch's t for means with known mean squares."""
     spread = variances_of_means(first, second, sizes)
-    noise = contrast(spread, shares, multigroup)
-    doubt = contrast(spread**2 / (sizes + 1), shares, multigroup, power=4)
+    noise = sum_by_comparison(spread, shares, multigroup)
+    doubt = sum_by_comparison(spread**2 / (sizes + 1), shares, multigroup, power=4)
     # Where the doubt about a variance is too small for floats, noise is normal.
     freedom = np.full_like(noise, _MANY)
     np.divide(noise**2, doubt, out=freedom, where=doubt * _MANY > noise**2)
 
-    def quantiles(level: float) -> Any:
-        tails = -stdtrit(freedom, level)
+    def quantiles(tail: float) -> Any:
+        tails = -stdtrit(freedom, tail)
         # Far in the tail SciPy returns infinity with the wrong sign.
         return np.where(np.isfinite(tails), tails, math.inf) * np.sqrt(noise)
 
@@ -237,54 +237,54 @@ def student(
 def variances_of_means(first: Floats, second: Floats, sizes: Floats) -> Floats:
     """Return the variances of means, from the mean values and the mean squares.
 
-    Two rows, 0 and 1, are added to each group, as Agresti and Caffo do for rates:
-    groups whose rows all agree would have no noise.
+    Two rows, 0 and 1, are added to each group, as Agresti and Caffo do for rates.
+    Otherwise groups whose rows all agree would have no noise.
     """
     mean, square = ((sizes * moment + 1) / (sizes + 2) for moment in (first, second))
     return np.asarray((square - mean**2) / sizes)
 
 
 def rows_of_means(moments: tuple[Floats, Floats], sizes: Floats) -> Floats:
-    """Numbers of rows of rates that have the means, and the noise of these."""
+    """Return the rows of a rate that has the value of a mean, and as much noise."""
     smooth = (sizes * moments[0] + 1) / (sizes + 2)
     return np.asarray(smooth * (1 - smooth) / variances_of_means(*moments, sizes))
 
 
-def exact_distance(rates: Floats, sizes: Floats, level: float) -> Floats:
-    """Return the distance from rates to their upper bounds of Clopper and Pearson."""
-    _, bounds = clopper_pearson(sizes * rates, sizes, level)
+def exact_distance(rates: Floats, sizes: Floats, tail: float) -> Floats:
+    """Return the distance from each rate to its upper bound of Clopper and Pearson."""
+    _, bounds = clopper_pearson(sizes * rates, sizes, tail)
     return np.maximum(bounds - rates, 0)
 
 
 def noise_of_means(
     moments: tuple[Floats, Floats], sizes: Floats, shares: Any, multigroup: Multigroup
 ) -> tuple[Quantiles, Quantiles]:
-    """Return noise quantiles of a difference of means, in both directions.
+    """Return quantiles of noise that moves a difference of means to 0, and away from 0.
 
-    Rates near 0 or 1 vary more the further they are from there, and those of few rows
-    jump: the distances to exact bounds of each mean are added as standard deviations
-    are. A mean whose values vary less than those of a rate is taken for a rate of more
-    rows. Noise is at least that of Welch's t, but for rates that it takes further.
+    Rates far from 0 and 1 vary more, and rates of few rows jump. So the distances from
+    both means to their exact bounds are combined, by the root of the sum of squares. A
+    mean whose values vary less than 0 and 1 is treated as a rate of more rows. The
+    noise is at least that of Welch's t, except for noise that moves rates away from 0.
     """
     means, rows = moments[0], rows_of_means(moments, sizes)
     signed = differences(means, shares, multigroup)
-    welch = student(*moments, sizes, shares, multigroup)
+    welch = student_quantiles(*moments, sizes, shares, multigroup)
     are_rates = np.array_equal(*moments)
 
-    def exact_bounds(level: float) -> Any:
-        up, down = (exact_distance(p, rows, level) ** 2 for p in (means, 1 - means))
-        rising = np.sqrt(contrast(up, shares, multigroup, others=down))
-        falling = np.sqrt(contrast(down, shares, multigroup, others=up))
+    def exact_bounds(tail: float) -> Any:
+        up, down = (exact_distance(p, rows, tail) ** 2 for p in (means, 1 - means))
+        rising = np.sqrt(sum_by_comparison(up, shares, multigroup, others=down))
+        falling = np.sqrt(sum_by_comparison(down, shares, multigroup, others=up))
         return np.where(signed >= 0, (rising, falling), (falling, rising))
 
-    def nearer(level: float) -> Any:
-        same_sign, other_sign = exact_bounds(level)
+    def nearer(tail: float) -> Any:
+        same_sign, other_sign = exact_bounds(tail)
         exact = np.maximum(same_sign, other_sign - 2 * np.abs(signed))
-        return np.maximum(welch(level), exact)
+        return np.maximum(welch(tail), exact)
 
-    def further(level: float) -> Any:
-        _, exact = exact_bounds(level)
-        return exact if are_rates else np.maximum(welch(level), exact)
+    def further(tail: float) -> Any:
+        _, exact = exact_bounds(tail)
+        return exact if are_rates else np.maximum(welch(tail), exact)
 
     return nearer, further
 
@@ -292,171 +292,61 @@ def noise_of_means(
 def combine_signs(further: Quantiles, values: Floats) -> Quantiles:
     """Return quantiles of noise away from 0, whichever sign the value has.
 
-    Where a value is large, noise of the other sign hardly ever reaches it, and needs a
-    small part of the level only.
+    If a value is large, noise of the other sign hardly ever reaches it, and gets only a
+    small part of the probability.
     """
 
-    def quantiles(level: float) -> Any:
-        noise = further(level / 2)
+    def quantiles(tail: float) -> Any:
+        noise = further(tail / 2)
         for part in _OTHER_SIGN if (values > noise).any() else ():
-            seen, other = further(level * (1 - part)), further(level * part)
+            seen, other = further(tail * (1 - part)), further(tail * part)
             noise = np.where(seen + other <= 2 * values, seen, noise)
         return noise
 
     return quantiles
 
 
-def distribution_free(
+class FreeNoise(NamedTuple):
+    """Quantiles of noise, for each comparison, that hold for any distribution."""
+
+    #: Noise of a mean of values in [0, 1].
+    of_mean: Quantiles
+    #: Largest noise of a CDF over all scores.
+    of_cdf: Quantiles
+
+
+def distribution_free_quantiles(
     sizes: Floats, shares: Any, multigroup: Multigroup, method: Method
-) -> tuple[Quantiles, Quantiles]:
+) -> FreeNoise:
     """Bound the noise of a mean, and of a whole CDF, for any distribution.
 
-    Hoeffding's and Massart's for one look; for all looks at growing data the noise of
-    two means by the reversed e-process of their difference, that of two CDFs by the
-    product of normal mixtures, and by group those of Howard, Ramdas, McAuliffe and
-    Sekhon, and of Howard and Ramdas.
+    For one look the bounds are those of Hoeffding and of Massart. For all looks at
+    growing data, the reversed e-process of the difference bounds the noise of two
+    means, and the product of two normal mixtures that of two CDFs. In comparisons with
+    everyone, the mean of a group has the bound of Howard, Ramdas, McAuliffe and Sekhon,
+    and its CDF the bound of Howard and Ramdas.
     """
     involved = 2 if multigroup == "pairwise" else len(sizes)
 
     def add_up(radius: Callable[[Floats, float], Floats]) -> Quantiles:
-        return lambda level: contrast(
-            radius(sizes, level / involved), shares, multigroup, power=1
+        return lambda tail: sum_by_comparison(
+            radius(sizes, tail / involved), shares, multigroup, power=1
         )
 
     if method == "anytime":
         if multigroup == "pairwise":
-            variances = contrast(variances_at_any_time(sizes), shares, multigroup)
-            return partial(two_means, variances), two_cdfs(sizes)
-        return add_up(mean_at_any_time), add_up(cdf_at_any_time)
-    scale = np.sqrt(contrast(1 / sizes, shares, multigroup))
-    roots = contrast(1 / np.sqrt(sizes), shares, multigroup, power=1)
-    return supremum(scale, sides=1), supremum(roots, sides=2 * involved)
-
-
-#: Nodes and weights of the integral over the noise at one end of the gap.
-_NODES, _WEIGHTS = leggauss(32)
-#: Standard deviations beyond which noise is left out.
-_FAR = 8.0
-#: Variance and length of a noise that is none.
-_LEAST = 1e-12
-#: Smallest difference of the ends of intervals that matters.
-_PRECISION = 1e-6
-
-#: Inverse numbers of rows of two groups.
-Variances = tuple[float, float]
-
-
-def pairs_of_variances(sizes: Floats) -> list[Variances]:
-    """Return the inverse effective numbers of rows of each pair of groups."""
-    return list(combinations((1 / sizes).tolist(), 2))
-
-
-def once_per_size(
-    end: Callable[[float, float, Variances], Any],
-    level: float,
-    variances: Sequence[Variances],
-) -> Callable[[int, float], float]:
-    """Return the end of a value for each pair of group sizes.
-
-    Ends grow with the value, so that of pairs of groups of the same sizes only that of
-    the largest value is needed.
-    """
-    seen: dict[Variances, float] = {}
-
-    def end_of(i: int, value: float) -> float:
-        if value <= seen.get(variances[i], -math.inf):
-            return -math.inf
-        seen[variances[i]] = value
-        return float(end(value, level, variances[i]))
-
-    return end_of
-
-
-def low_end(value: float, level: float, variances: Variances) -> float:
-    """Return the lower end of the true largest gap.
-
-    The noise of either sign may exceed it. Gaps of both signs add up to at most 1.
-    """
-
-    def excess(gap: float) -> float:
-        tail = flat_tail(value - gap, gap, variances)
-        if gap <= 0.5:
-            return 2 * tail - level
-        other = value - (1 - gap)
-        return tail + math.exp(-2 * other**2 / sum(variances)) - level
-
-    if value <= 0 or excess(0.0) >= 0:
-        return 0.0
-    return _root(excess, 0.0, value)
-
-
-def high_end(value: float, level: float, variances: Variances) -> float:
-    """Return the upper end of the true gap in a window."""
-
-    def excess(gap: float) -> float:
-        return level - flat_tail(gap - value, gap, variances, n_added=1)
-
-    return 1.0 if excess(1.0) <= 0 else _root(excess, value, 1.0)
-
-
-def high_end_at_one_score(value: Any, level: float, variances: Any) -> Any:
-    """Return the upper ends of true gaps at one score.
-
-    The variance of a difference D of proportions is largest where both are as far from
-    one half as their numbers of rows tell. Counts are whole numbers: half a row of each
-    group is added to the value.
-    """
-    first, second = variances
-    value = np.minimum(value + np.hypot(first, second) / 2, 1)
-    quantile = max(-float(ndtri(level)), 0.0)
-    most = (first + second) / 4
-    slope = first * second / (first + second) * quantile**2
-    constant = (most + first**2 + second**2) * quantile**2
-    root = value**2 - (1 + slope) * (value**2 - constant)
-    ends = (value + np.sqrt(root)) / (1 + slope)
-    return np.minimum(ends, value + quantile * np.sqrt(most))
-
-
-def _root(excess: Callable[[float], float], low: float, high: float) -> float:
-    """Find the zero of an increasing function."""
-    return float(brentq(excess, low, high, xtol=_PRECISION))
-
-
-def flat_tail(
-    excess: float, gap: float, variances: Variances, n_added: int = 0
-) -> float:
-    """Return the probability that noise of a constant gap exceeds a number.
-
-    The noise at both ends, where only one of the CDFs has any, is independent; between
-    them it is a Brownian bridge, which exceeds a number above its ends with the
-    probability exp(-2 product of the distances / length). The noise of `n_added` rows
-    is added: counts fall further below their mean than normal noise does.
-    """
-    if excess <= 0:
-        return 1.0
-    total = sum(variances)
-    first, second = (
-        math.sqrt(
-            variance * min(max(gap * (1 - gap), _LEAST) + n_added * variance, 0.25)
-        )
-        for variance in variances
+            variances = sum_by_comparison(
+                variances_at_any_time(sizes), shares, multigroup
+            )
+            return FreeNoise(
+                partial(mean_difference_noise, variances), cdf_difference_noise(sizes)
+            )
+        return FreeNoise(add_up(mean_noise_at_any_time), add_up(cdf_noise_at_any_time))
+    scale = np.sqrt(sum_by_comparison(1 / sizes, shares, multigroup))
+    roots = sum_by_comparison(1 / np.sqrt(sizes), shares, multigroup, power=1)
+    return FreeNoise(
+        bridge_quantiles(scale, sides=1), bridge_quantiles(roots, sides=2 * involved)
     )
-    length = total * (max(1 - gap, _LEAST) + n_added * total)
-    low, high = -_FAR * first, min(excess, _FAR * first)
-    nodes = ((high - low) * _NODES + high + low) / 2
-    above = excess / second - 2 * (excess - nodes) * second / length
-    # Half the square of this number plus the logarithm of its normal probability.
-    logarithms = np.where(
-        above < 0,
-        np.log(erfcx(np.maximum(-above, 0) / math.sqrt(2)) / 2),
-        above**2 / 2 + log_ndtr(above),
-    )
-    logarithms -= ((excess / second) ** 2 + (nodes / first) ** 2) / 2
-    crossing = np.exp(logarithms) @ _WEIGHTS * (high - low) / 2
-    crossing /= first * math.sqrt(2 * math.pi)
-    ends = ndtr(excess / first) * ndtr(excess / second)
-    tail = 1 - float(ends) + float(crossing)
-    return min(tail, math.exp(-2 * excess**2 / total))
 
 
 def compare_means(
@@ -467,7 +357,10 @@ def compare_means(
     multigroup: Multigroup,
     method: Method,
 ) -> Comparisons:
-    """Compare means of shape (n_groups, ...), given with the mean squares."""
+    """Compare means, and bound the noise of their differences.
+
+    `moments` are the means, of shape (n_groups, ...), and the means of squared values.
+    """
     if math.isnan(value):
         return UNDEFINED
     means = moments[0]
@@ -478,10 +371,8 @@ def compare_means(
         ends = rate_ends(means.reshape(by_group), sizes.reshape(by_group))
         return Comparisons(value, values.size, *ends)
     if method == "band":
-        above, further = noise_of_means(moments, sizes, shares, multigroup)
-        return comparisons_of_values(
-            value, values, above, combine_signs(further, values)
-        )
-    above, _ = distribution_free(sizes, shares, multigroup, method)
+        nearer, further = noise_of_means(moments, sizes, shares, multigroup)
+        return compare_values(value, values, nearer, combine_signs(further, values))
+    noise = distribution_free_quantiles(sizes, shares, multigroup, method).of_mean
     # The noise has either sign.
-    return comparisons_of_values(value, values, above, lambda level: above(level / 2))
+    return compare_values(value, values, noise, lambda tail: noise(tail / 2))

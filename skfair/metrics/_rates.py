@@ -32,8 +32,9 @@ from skfair.metrics._bands import bound_largest
 from skfair.metrics._inputs import Multigroup, has_text, positive_rows
 from skfair.metrics._metric import MetricOfPairs, evaluates
 from skfair.metrics._pairs import (
+    NO_PAIR,
     Located,
-    Numbers,
+    NumbersByCell,
     PairGaps,
     locate_in_cells,
     locate_outcomes,
@@ -58,19 +59,19 @@ from skfair.statistics._labels import (
 )
 
 
-def bound_difference(least: Gap, largest: Gap) -> tuple[float, float]:
+def bound_difference(smallest: Gap, largest: Gap) -> tuple[float, float]:
     """Bound the difference of mean scores by the integral of CDF bounds."""
-    lengths = np.diff(least.scores)
+    lengths = np.diff(smallest.scores)
     low, high = (
-        float(gap.signed[:-1] / gap.scale @ lengths) for gap in (least, largest)
+        float(gap.signed[:-1] / gap.scale @ lengths) for gap in (smallest, largest)
     )
     return max(0.0, low, -high), min(1.0, max(high, -low))
 
 
-def mean_numbers(rows: Rows) -> tuple[Numbers, float]:
-    """Return the mean number of each group, and the number of one row.
+def mean_numbers(rows: Rows) -> tuple[NumbersByCell, float]:
+    """Return the mean of each group, less the number of one row; and this number.
 
-    Sums of large numbers would lose what differs.
+    Sums of large numbers would lose the digits in which the means differ.
     """
     middle = float(rows.y_pred[len(rows) // 2])
     moved = replace(rows, y_pred=rows.y_pred - middle)
@@ -94,10 +95,10 @@ def locate_means(rows: Rows, multigroup: Multigroup) -> Located:
 
 
 class DifferenceOfNumbers(MetricOfPairs):
-    """Largest difference of numbers of groups, in cells that are named."""
+    """Largest difference between numbers of groups, in each of several named cells."""
 
     @abstractmethod
-    def numbers(self, statistic: Any) -> Numbers:
+    def numbers(self, statistic: Any) -> NumbersByCell:
         """Return the number of each group in each cell, with sizes and names."""
 
     def difference(self, ours: Floats, theirs: Any) -> Floats:
@@ -120,14 +121,14 @@ class DifferenceOfMeans(DifferenceOfNumbers):
     A subclass says in `check` what the outcomes or numbers of rows are.
     """
 
-    bounded = True
+    has_noise_bounds = True
 
     @property
     def compares_numbers(self) -> bool:
-        """Whether means are those of any finite numbers, not of values in [0, 1]."""
+        """Whether means of any finite numbers are compared, not of values in [0, 1]."""
         return False
 
-    def numbers(self, statistic: Any) -> Numbers:
+    def numbers(self, statistic: Any) -> NumbersByCell:
         """Return the mean of each group in each cell, with sizes and names."""
         if self.compares_numbers:
             return mean_numbers(statistic)[0]
@@ -139,7 +140,15 @@ class DifferenceOfMeans(DifferenceOfNumbers):
             return locate_means(statistic, self.multigroup)
         return locate_outcomes(statistic, multigroup=self.multigroup)
 
-    def noise(self, observed: Observed, method: Method) -> Comparisons:
+    def observe(self, part: Rows) -> Observed:
+        """Count checked rows, with the means of squares that the noise depends on."""
+        observed, part = super().observe(part), self.select(part)
+        if self.compares_numbers or part.y_pred.dtype.kind == "b":
+            return observed  # squares of outcomes are the outcomes
+        squares = replace(part, y_pred=part.y_pred**2).grouped().means
+        return observed._replace(squares=squares)
+
+    def bound_noise(self, observed: Observed, method: Method) -> Comparisons:
         """Bound the noise of each difference of means."""
         rows, sizes, squares = observed
         if self.compares_numbers:
@@ -151,7 +160,7 @@ class DifferenceOfMeans(DifferenceOfNumbers):
     def condense(self, part: Rows) -> Rows:
         """Count checked rows in the cells that a monitor keeps and adds up.
 
-        Of values between 0 and 1 the mean of each group says all.
+        Values between 0 and 1 are summarised by the mean of each group.
         """
         rows = self.select(part).grouped()
         if np.isin(rows.y_pred, (0, 1)).all():
@@ -167,7 +176,7 @@ class DemographicParity(DifferenceOfMeans):
     """Difference of mean scores, or of selection rates."""
 
     takes_classes = True
-    bounded_by_bins = True
+    has_range_from_bins = True
     choices = DifferenceOfMeans.choices | {"scale": ("probability", "real")}
 
     threshold: float | None = None
@@ -175,7 +184,7 @@ class DemographicParity(DifferenceOfMeans):
     scale: Literal["probability", "real"] = "probability"
 
     def __post_init__(self) -> None:
-        """Check the options, which are checked nowhere else."""
+        """Check the options."""
         super().__post_init__()
         other = "a threshold of scores" if self.scale != "real" else "scale='real'"
         if self.pos_label is not None and (
@@ -204,20 +213,12 @@ class DemographicParity(DifferenceOfMeans):
         return replace(rows, y_true=None, y_pred=numbers)
 
     @property
-    def largest(self) -> float:
+    def upper_limit(self) -> float:
         """Largest value; numbers in a unit have none."""
         return math.inf if self.compares_numbers else self.maximum
 
-    def observe(self, part: Rows) -> Observed:
-        """Count checked rows, with the numbers that the noise depends on."""
-        observed = super().observe(part)
-        if self.compares_numbers:
-            return observed
-        squares = replace(part, y_pred=part.y_pred**2).grouped().means
-        return observed._replace(squares=squares)
-
     def advise(self, rows: Rows) -> None:
-        """Warn of means of numbers between 0 and 1, which are no rates."""
+        """Warn of means of numbers between 0 and 1, which are not rates."""
         decided = self.threshold is not None or self.pos_label is not None
         values = rows.y_pred
         means = values.ndim == 1 and values.dtype.kind not in "biu"
@@ -226,7 +227,7 @@ class DemographicParity(DifferenceOfMeans):
         if not np.isin(values, (-1, 0, 1)).all():
             warn_of_means(self.name)
 
-    def bound(self, histogram: Rows) -> tuple[float, float]:
+    def range_from_bins(self, histogram: Rows) -> tuple[float, float]:
         """Bound the difference of means of rows whose scores are known by bins."""
         for option in "threshold", "pos_label":
             if getattr(self, option) is not None:
@@ -289,8 +290,8 @@ default=None
         difference of their means in their unit, or with `threshold` of the shares of
         rows that reach it. Probabilities are compared as numbers without a warning.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
-        The largest difference between two groups, or between a group and everyone,
-        the group included. The second is smaller, even with two groups.
+        The largest difference between two groups, or between a group and everyone, the
+        group included. The pooled value is smaller, even with two groups.
     multistratum : {"max", "weighted"}, default="max"
         The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -402,7 +403,7 @@ class EqualizedOdds(DifferenceOfNumbers):
     """Difference of P(prediction | true class)."""
 
     exchangeable = "same true label"
-    bounded = True
+    has_noise_bounds = True
 
     pos_label: Hashable = None
 
@@ -437,11 +438,12 @@ class EqualizedOdds(DifferenceOfNumbers):
         which = f" of the true label {statistic.classes[true]!r}"
         return statistic.label_counts[:, true], which
 
-    def numbers(self, statistic: Any) -> Numbers:
-        """Return the rates of predictions in a cell for each true and predicted class.
+    def numbers(self, statistic: Any) -> NumbersByCell:
+        """Return the rates of predictions, in a cell for each true and predicted class.
 
-        Of two predicted classes the share of one determines that of the other. Groups
-        with too few rows of a true class, or without another group, are not compared.
+        The rates of two predicted classes add up to 1, so that only one of them is
+        compared. Groups with too few rows of a true class, or without another group to
+        compare with, are left out.
         """
         classes = statistic.classes
         true = np.flatnonzero(statistic.label_counts.any(axis=0))
@@ -451,30 +453,31 @@ class EqualizedOdds(DifferenceOfNumbers):
         rates = quotients(compared, compared.sum(axis=2, keepdims=True), np.nan)
         rates, pooled = rates[:, :, first:], compared.sum(axis=0)
         sums = pooled.sum(axis=1, keepdims=True)
-        everyone = quotients(pooled, sums, np.nan)[:, first:]
+        overall = quotients(pooled, sums, np.nan)[:, first:]
         sizes = statistic.label_counts[:, true].T.repeat(rates.shape[2], axis=0)
         cells = tuple(
             {"label": classes[i], "prediction": prediction}
             for i in true.tolist()
             for prediction in classes[first:]
         )
-        return rates.reshape(len(rates), -1).T, everyone.ravel(), sizes, cells
+        by_group = rates.reshape(len(rates), -1).T
+        return NumbersByCell(by_group, overall.ravel(), sizes, cells)
 
     def locate(self, statistic: Any) -> Located:
-        """Find the largest difference of error rates, of the cells of enough rows."""
+        """Find the largest difference of error rates in the cells with enough rows."""
         numbers = self.numbers(statistic)
-        if not len(numbers[0]):
-            return Located(math.nan, (0, None))
+        if not len(numbers.by_group):
+            return Located(math.nan, NO_PAIR)
         cell, located = locate_in_cells(numbers, self.multigroup)
         if math.isnan(located.value):
-            return Located(math.nan, (0, None))
+            return Located(math.nan, NO_PAIR)
         true, predicted = (
-            statistic.classes.index(c) for c in numbers[3][cell].values()
+            statistic.classes.index(c) for c in numbers.cells[cell].values()
         )
         sizes = statistic.matrices[:, true].sum(axis=1)
         first, second = located.pair
-        everyone = sizes[comparable_cells(statistic)[:, true]].sum()
-        theirs = everyone if second is None else sizes[second]
+        overall = sizes[comparable_cells(statistic)[:, true]].sum()
+        theirs = overall if second is None else sizes[second]
         return located._replace(cell=(true, predicted), sizes=(sizes[first], theirs))
 
     def observe(self, part: Rows) -> Observed:
@@ -494,17 +497,17 @@ class EqualizedOdds(DifferenceOfNumbers):
         return decode_labels(part)
 
     def reopen(self, cells: Rows) -> Rows:
-        """Return cells that were kept as checked rows."""
+        """Turn cells that a monitor has kept into checked rows."""
         return encode_labels(cells)
 
-    def noise(self, observed: Observed, method: Method) -> Comparisons:
+    def bound_noise(self, observed: Observed, method: Method) -> Comparisons:
         """Bound the noise of the rates of each true and predicted class."""
         statistic, by_class, _ = observed
         value = self.value(statistic)
         true = statistic.matrices.sum(axis=(0, 2)) > 0
         matrices = statistic.matrices[:, true]
         totals = matrices.sum(axis=2, keepdims=True)
-        # Of two predicted classes one says all.
+        # The rates of one of two predicted classes say all.
         rates = matrices[..., int(matrices.shape[2] == 2) :] / totals
         sizes, shares = by_class[:, true, None], totals / totals.sum(axis=0)
         moments = rates, rates
@@ -547,8 +550,8 @@ default=None
         Label of the positive class, if there are two. The value does not depend on it:
         it is checked to be one of the labels, as other rates need it.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
-        The largest difference between two groups, or between a group and everyone,
-        the group included. The second is smaller, even with two groups.
+        The largest difference between two groups, or between a group and everyone, the
+        group included. The pooled value is smaller, even with two groups.
     multistratum : {"max", "weighted"}, default="max"
         The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -619,7 +622,7 @@ class ComparableOdds(EqualizedOdds):
 
     name = "difference_of_comparable_odds"
     leaves_groups_out = True
-    bounded = False
+    has_noise_bounds = False
 
     def why_undefined(self, statistic: Any) -> tuple[str, str]:
         """Say nothing: cells that cannot be compared are left out."""
@@ -627,7 +630,7 @@ class ComparableOdds(EqualizedOdds):
 
 
 def comparable_cells(statistic: Any) -> Bools:
-    """Return whether two groups have enough rows, for each true class."""
+    """Return which groups can be compared with another group, for each true class."""
     enough = statistic.label_counts >= max(statistic.min_group_size, 1)
     return np.asarray(enough & (enough.sum(axis=0) > 1))
 
@@ -639,7 +642,7 @@ class MeanErrorDifference(DifferenceOfMeans):
 
     @property
     def compares_numbers(self) -> bool:
-        """Whether means are those of any finite numbers: errors are."""
+        """Whether means of any finite numbers are compared: errors are."""
         return True
 
     def check(self, rows: Rows) -> Rows:
@@ -693,8 +696,8 @@ default=None
         their intersection. Strata without two groups are left out, with a warning that
         names them.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
-        The largest difference between two groups, or between a group and everyone,
-        the group included. The second is smaller, even with two groups.
+        The largest difference between two groups, or between a group and everyone, the
+        group included. The pooled value is smaller, even with two groups.
     multistratum : {"max", "weighted"}, default="max"
         The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -713,7 +716,7 @@ default=None
     TypeError
         If an argument is missing, or of a kind that is not taken.
     ValueError
-        On values that are no finite numbers, lengths that differ, or missing groups.
+        On values that are not finite numbers, lengths that differ, or missing groups.
 
     Warns
     -----
@@ -787,8 +790,8 @@ default=None
         their intersection. Strata without two groups are left out, with a warning that
         names them.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
-        The largest difference between two groups, or between a group and everyone,
-        the group included. The second is smaller, even with two groups.
+        The largest difference between two groups, or between a group and everyone, the
+        group included. The pooled value is smaller, even with two groups.
     multistratum : {"max", "weighted"}, default="max"
         The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -807,7 +810,7 @@ default=None
     TypeError
         If an argument is missing, or of a kind that is not taken.
     ValueError
-        On values that are no finite numbers, lengths that differ, or missing groups.
+        On values that are not finite numbers, lengths that differ, or missing groups.
 
     Warns
     -----
@@ -963,8 +966,8 @@ default=None
         Label of the positive class. None stands for 1 where labels are numbers; text
         labels need it.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
-        The largest difference between two groups, or between a group and everyone,
-        the group included.
+        The largest difference between two groups, or between a group and everyone, the
+        group included.
     multistratum : {"max", "weighted"}, default="max"
         The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -1070,8 +1073,8 @@ default=None
         Label of the positive class. None stands for 1 where labels are numbers; text
         labels need it.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
-        The largest difference between two groups, or between a group and everyone,
-        the group included.
+        The largest difference between two groups, or between a group and everyone, the
+        group included.
     multistratum : {"max", "weighted"}, default="max"
         The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -1172,8 +1175,8 @@ default=None
         Label of the positive class. None stands for 1 where labels are numbers; text
         labels need it.
     multigroup : {"pairwise", "pooled"}, default="pairwise"
-        The largest difference between two groups, or between a group and everyone,
-        the group included.
+        The largest difference between two groups, or between a group and everyone, the
+        group included.
     multistratum : {"max", "weighted"}, default="max"
         The largest value over strata, or their mean by the total weight of each.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -1243,18 +1246,21 @@ class ImpactRatioShortfall(DifferenceOfRates):
 
     rows_counted = ""
     reads_y_true = False
-    bounded = False
+    has_noise_bounds = False
 
     def outcomes(self, y_true: Bools, y_pred: Bools) -> tuple[Bools, Bools]:
         """Say which rows are hits, and which count."""
         return y_pred, y_true
 
-    def numbers(self, statistic: Any) -> Numbers:
+    def numbers(self, statistic: Any) -> NumbersByCell:
         """Return selection rates, undefined where nobody is selected."""
-        means, everyone, counts, cells = mean_outcomes(statistic)
-        if not statistic.sums.any():
-            means, counts = np.full_like(means, np.nan), np.zeros_like(counts)
-        return means, everyone, counts, cells
+        rates = mean_outcomes(statistic)
+        if statistic.sums.any():
+            return rates
+        return rates._replace(
+            by_group=np.full_like(rates.by_group, np.nan),
+            sizes=np.zeros_like(rates.sizes),
+        )
 
     def difference(self, ours: Floats, theirs: Any) -> Floats:
         """Return one minus the ratio of the smaller rate to the larger one."""
@@ -1268,7 +1274,7 @@ class ImpactRatioShortfall(DifferenceOfRates):
         return "nobody is selected", ""
 
     def locate(self, statistic: Any) -> Located:
-        """Find the smallest ratio of selection rates, and one minus it."""
+        """Find the smallest ratio of selection rates; the value is one minus it."""
         rates, compared = statistic.means, statistic.means.max()
         if self.multigroup == "pooled":
             compared = statistic.sums.sum() / statistic.totals.sum()

@@ -34,8 +34,8 @@ VALUE_ROUNDING = 1e-12
 ENOUGH = 0.5
 
 
-#: Reads numbers off a sample.
-Reader: TypeAlias = Callable[[Sample], Any]
+#: Reads numbers off a sample, or off rows.
+Reader: TypeAlias = Callable[[Any], Any]
 
 
 def value_of(sample: Sample) -> float:
@@ -45,15 +45,15 @@ def value_of(sample: Sample) -> float:
 
 def read_each(
     readers: Sequence[Reader],
-    draws: Iterable[Sequence[Sample]],
+    draws: Iterable[Sequence[Any]],
     n_jobs: int | None = None,
     verbose: int = 0,
     tick: Callable[[int], Any] = lambda n: None,
 ) -> list[NDArray[Any]]:
-    """Read numbers off each draw: an array for each reader, draws first.
+    """Read numbers off each draw; return an array for each reader, with draws as rows.
 
     A draw has a sample for each reader. Draws are made one after the other; `tick` is
-    told of how many are read.
+    called with the number of draws that have been read.
     """
     results: Any
     if effective_n_jobs(n_jobs) == 1 and not verbose:
@@ -70,13 +70,11 @@ def read_each(
     for block in results:
         numbers += block
         tick(len(block))
-    return [np.array(of_reader) for of_reader in zip(*numbers, strict=True)]
+    return [np.array(values) for values in zip(*numbers, strict=True)]
 
 
-def _read(
-    draws: Sequence[Sequence[Sample]], readers: Sequence[Reader]
-) -> list[list[Any]]:
-    """Read each of some draws by each reader."""
+def _read(draws: Sequence[Sequence[Any]], readers: Sequence[Reader]) -> list[list[Any]]:
+    """Read a block of draws by each reader."""
     return [
         [read(sample) for read, sample in zip(readers, draw, strict=True)]
         for draw in draws
@@ -95,12 +93,19 @@ def defined_values(values: Floats) -> Floats:
     return defined if len(defined) >= ENOUGH * len(values) else values
 
 
+def percentile_interval(values: Floats, confidence_level: float) -> tuple[float, float]:
+    """Return quantiles of the values of resamples, leaving out undefined ones."""
+    tails = (1 - confidence_level) / 2, (1 + confidence_level) / 2
+    low, high = np.quantile(defined_values(values), tails)
+    return float(low), float(high)
+
+
 def basic_interval(
     observed: float, values: Floats, confidence_level: float
 ) -> tuple[float, float]:
     """Compute the basic bootstrap interval, cut at 0 and at the largest value seen.
 
-    It is nan where a value is.
+    Both ends are nan if any value is nan.
     """
     if np.isnan(values).any():
         return math.nan, math.nan
@@ -112,23 +117,24 @@ def basic_interval(
 
 
 def unit_of(metric: Metric, rows: Rows) -> float:
-    """Return the size of numbers in a metric's unit, 1 without a unit."""
-    if metric.largest < math.inf:
+    """Return the largest absolute label or score; 1 for metrics of shares."""
+    if metric.upper_limit < math.inf:
         return 1.0
     return largest_size(rows.y_true, rows.y_pred)
 
 
 def largest_size(*numbers: NDArray[Any] | None) -> float:
-    """Return the size of the largest number of these arrays, 1 if all are 0."""
+    """Return the largest absolute number in these arrays, 1 if all are 0."""
     sizes = [float(np.abs(x).max(initial=0)) for x in numbers if x is not None]
     return max(sizes, default=0.0) or 1.0
 
 
 def exact_pvalue(observed: float, null: Floats, unit: float = 1.0) -> float:
-    """Return the share of arrangements with a value at least as large.
+    """Return the share of permutations, the observed one included, that are as large.
 
-    Undefined values count as large. nan where the observed value is undefined. Values
-    of numbers of the size `unit` round as these do.
+    Undefined values count as large. The share is nan where the observed value is
+    undefined. Values that differ only by the rounding of numbers of magnitude `unit`
+    are equal.
     """
     if math.isnan(observed):
         return math.nan
@@ -202,8 +208,8 @@ default=None
         table.
     control_features : array-like of shape (n_samples,) or (n_samples, n_columns), \
 default=None
-        Stratum of each row, within which the metric compares groups. Of a metric
-        without this option the largest value over strata is taken.
+        Stratum of each row, within which the metric compares groups. For a metric
+        without this option, the largest value over strata is taken.
     confidence_level : float in (0, 1), default=0.95
         Nominal probability that the interval covers the true value.
     n_resamples : int, default=999
@@ -257,21 +263,23 @@ default=None
     -----
     Resamples on which the metric is undefined, because a group got no row of a true
     label, are left out and counted in a warning: the interval is one of resamples in
-    which all groups can be compared. It is nan where they are more than half of all.
+    which all groups can be compared. Both ends are nan where more than half of all
+    resamples are left out.
 
     Noise biases a disparity upwards, and resampling adds noise again, so that the
-    quantiles of the resamples are too large. The basic interval reflects them at the
-    observed value, which removes this bias once; the interval may therefore lie below
-    the value itself. It is cut at 0 and at the largest value seen. It is approximate:
-    near parity, and for MADD in small groups, it covers the true value less often
-    than its nominal level (``benchmarks/interval_coverage.py`` measures how often).
-    Use `permutation_test` there. Few people are the worst case: of groups at parity,
-    4, 10 and 20 people with 10 rows each beside 100 others, a 95 % interval excluded 0
-    in .24, .11 and .08 of 300 samples.
+    quantiles of the resamples are too large. The basic interval reflects these
+    quantiles at the observed value, which removes the bias once; the interval may
+    therefore lie below the value itself. It is cut at 0 and at the largest value seen.
+    It is approximate: near parity, and for MADD in small groups, it covers the true
+    value less often than its nominal level (``benchmarks/interval_coverage.py``
+    measures how often). Use `permutation_test` there. Groups of few people with many
+    rows are the worst case: where groups at parity had 4, 10 or 20 people with 10 rows
+    each, beside 100 others, a 95 % interval excluded 0 in .24, .11 or .08 of 300
+    samples.
 
-    Of a table, numbers of rows are drawn from the multinomial distribution that
-    drawn rows give them, at a cost that depends on its distinct scores or bins, not on
-    its rows. Scores in bins count as rounded down to the edges of bins.
+    For a table, the numbers of rows are drawn from the multinomial distribution that
+    drawing rows would give. The cost depends on the number of distinct scores or bins,
+    not of rows. Scores in bins count as rounded down to the edges of bins.
 
     References
     ----------
@@ -292,15 +300,25 @@ default=None
     """
     metric = as_metric(metric, **options)
     n_resamples = check_integer("n_resamples", n_resamples, 1)
-    level = check_real("confidence_level", confidence_level, 0, 1, closed="neither")
+    confidence_level = check_real(
+        "confidence_level", confidence_level, 0, 1, closed="neither"
+    )
     generator = check_seed(random_state)
-    columns = sensitive_features, control_features, sample_weight, counts, clusters
-    observed, sample = evaluated(metric, y_true, y_score, *columns)
+    observed, sample = read_and_evaluate(
+        metric,
+        y_true,
+        y_score,
+        sensitive_features=sensitive_features,
+        control_features=control_features,
+        sample_weight=sample_weight,
+        counts=counts,
+        clusters=clusters,
+    )
     _warn_of_few_people(sample.rows)
     return resample(
         sample,
         observed,
-        level,
+        confidence_level,
         n_resamples,
         generator=generator,
         n_jobs=n_jobs,
@@ -311,39 +329,50 @@ default=None
 def resample(
     sample: Sample,
     observed: float,
-    level: float,
+    confidence_level: float,
     n_resamples: int,
     *,
     generator: np.random.Generator,
     **options: Any,
 ) -> BootstrapResult:
-    """Find the interval of a metric whose value is given.
+    """Compute the bootstrap interval of a metric whose value is given.
 
-    `options` are those of `read_each`.
+    `options` go to `read_each`.
     """
     values, low, high = np.full(n_resamples, np.nan), math.nan, math.nan
     if not math.isnan(observed):
         draws = ([sample.resampled(generator)] for _ in range(n_resamples))
         (values,) = read_each([value_of], draws, **options)
         defined = defined_values(values)
-        low, high = basic_interval(observed, defined, level)
+        low, high = basic_interval(observed, defined, confidence_level)
         if np.isnan(values).any():
             _warn_of_undefined(values, left_out=len(defined) < len(values))
-    return BootstrapResult(observed, low, high, level, n_resamples, values)
+    return BootstrapResult(
+        value=observed,
+        lower=low,
+        upper=high,
+        confidence_level=confidence_level,
+        n_resamples=n_resamples,
+        distribution=values,
+    )
 
 
-def evaluated(
+def read_and_evaluate(
     metric: Metric,
     y_true: Any,
     y_score: Any,
-    *columns: Any,
+    *,
+    sensitive_features: ArrayLike | None,
+    **people: Any,
 ) -> tuple[float, Sample]:
-    """Evaluate a metric, and return its value with the rows that can be drawn.
+    """Read rows; return the value of a metric, and the sample to draw from.
 
-    `columns` are the groups, strata, weights, counts and people of rows.
+    `people` are the strata, weights, counts and clusters of rows.
     """
     takes_bins = metric.compares_distributions
-    rows = metric.read(y_true, y_score, *columns, takes_bins=takes_bins)
+    rows = metric.read(
+        y_true, y_score, sensitive_features, **people, takes_bins=takes_bins
+    )
     if rows.squares is not None:
         raise ValueError(
             f"{metric.inputs[1]} must be a table of people without sample weights, "
@@ -351,26 +380,27 @@ def evaluated(
         )
     if rows.n_bins:
         rows = round_to_edges(rows)
-    value = metric.evaluate(rows, columns[0])
+    value = metric.evaluate(rows, sensitive_features)
     return value, Sample.from_rows(metric, rows)
 
 
 def _warn_of_few_people(rows: Rows) -> None:
-    """Warn of groups whose rows are those of few people, which are drawn whole."""
+    """Warn of groups of few people, who are drawn with all their rows."""
     if rows.cluster is None:
         return
     people = rows.people[rows.people.counted_positions()]
-    few = [
+    small_groups = [
         f"{rows.labels[i]!r} has {n} people"
         + ("" if stratum is None else f" in stratum {stratum!r}")
         for stratum, positions in people.split_by_stratum()
         for i, n in enumerate(people[positions].counts.tolist())
         if 0 < n < FEW_ROWS
     ]
-    if few:
+    if small_groups:
         warn_user(
-            f"bootstrap_interval draws few people: {listed(few)}. The interval of "
-            f"fewer than {FEW_ROWS} people is too narrow, however many rows they have; "
+            f"bootstrap_interval draws few people: {listed(small_groups)}. The "
+            f"interval of fewer than {FEW_ROWS} people is too narrow, however many "
+            "rows they have; "
             "permutation_test and confidence_interval keep their level.",
             UserWarning,
         )
@@ -378,9 +408,11 @@ def _warn_of_few_people(rows: Rows) -> None:
 
 def _warn_of_undefined(values: Floats, *, left_out: bool) -> None:
     """Warn of resamples without a value, which are left out or make the ends nan."""
-    end = "they are left out" if left_out else "too many for an interval, set to nan"
+    result = "they are left out"
+    if not left_out:
+        result = "too many for an interval, set to nan"
     warn_user(
         f"The metric is undefined on {np.isnan(values).sum()} of {len(values)} "
-        f"resamples: {end}. A group may have few rows of a true label.",
+        f"resamples: {result}. A group may have few rows of a true label.",
         UndefinedMetricWarning,
     )

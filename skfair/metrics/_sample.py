@@ -14,9 +14,10 @@ from skfair._rows import Rows
 from skfair._utils._arrays import Integers
 from skfair.groups import Groups, relabel
 from skfair.metrics._metric import Metric
+from skfair.metrics._parts import evaluate_classes
 
 
-class Part(NamedTuple):
+class SamplePart(NamedTuple):
     """Rows of one stratum and class, with the groups to compare."""
 
     rows: Rows
@@ -28,38 +29,41 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Rows, or a draw of them, and the parts of which a metric is computed."""
+    """Rows, or a draw of them, and the parts from which a metric is computed."""
 
     metric: Metric
     rows: Rows
-    parts: tuple[Part, ...]
+    parts: tuple[SamplePart, ...]
+    #: Number of parts of each stratum, one for each class.
+    n_classes: int = 1
     #: Whether the groups that are compared in each stratum are found anew in a draw.
     resplits_strata: bool = False
 
     @classmethod
     def from_rows(cls, metric: Metric, rows: Rows) -> Self:
         """Check rows, once for all draws of them."""
-        checked = metric.parts(rows)
-        several = len(checked) > 1
-        classes: list[dict[str, Any]] = [
-            {"class": i} if several else {} for i in range(len(checked))
-        ]
-        if rows.strata is None:
-            pairs = zip(checked, classes, strict=True)
-            parts = [Part(_prepare(metric, part), names=names) for part, names in pairs]
-            return cls(metric, rows, tuple(parts))
-        counting, strata, parts = rows.counted_positions(), rows.strata.codes, []
-        for code, stratum in enumerate(metric.split(rows)[0]):
+        split, parts = metric.split(rows), []
+        n_classes = len(split.classes)
+        names: list[dict[str, Any]] = [{}]
+        if n_classes > 1:
+            names = [{"class": position} for position in range(n_classes)]
+        if split.strata is None or rows.strata is None:
+            for part, name in zip(split.classes, names, strict=True):
+                parts.append(SamplePart(_prepare(metric, part), names=name))
+            return cls(metric, rows, tuple(parts), n_classes)
+        counting, codes = rows.counted_positions(), rows.strata.codes
+        for code, stratum in enumerate(split.strata):
             if stratum.groups is None:
                 continue
             # People of groups that are left out may be drawn into others.
-            at = counting[strata[counting] == code]
+            at = counting[codes[counting] == code]
             groups = relabel(rows.groups[at], stratum.groups.labels)
-            for part, names in zip(checked, classes, strict=True):
-                own = replace(part[at], groups=groups, strata=None)
-                names = {"stratum": stratum.label} | names
-                parts.append(Part(_prepare(metric, own), stratum.weight, names))
-        return cls(metric, rows, tuple(parts))
+            for part, name in zip(split.classes, names, strict=True):
+                in_stratum = replace(part[at], groups=groups, strata=None)
+                name = {"stratum": stratum.label} | name
+                prepared = _prepare(metric, in_stratum)
+                parts.append(SamplePart(prepared, stratum.weight, name))
+        return cls(metric, rows, tuple(parts), n_classes)
 
     @cached_property
     def collected(self) -> list[Any]:
@@ -69,10 +73,10 @@ class Sample:
     @property
     def statistics(self) -> list[Any]:
         """Collected tables, on the scale on which groups are compared."""
-        return [*map(self.metric.scaled, self.collected)]
+        return [*map(self.metric.rescale, self.collected)]
 
     def replace_metric(self, metric: Metric) -> Self:
-        """Return the same draw for another metric, sharing what both collect."""
+        """Return the draw for another metric, with tables that both metrics collect."""
         other = replace(self, metric=metric)
         if metric.compares_distributions == self.metric.compares_distributions:
             other.__dict__["collected"] = self.collected
@@ -83,47 +87,26 @@ class Sample:
         """Value of the metric, nan where it is undefined in all strata."""
         if self.resplits_strata:
             return float(self.metric.estimate(self.rows).value)
-        values: dict[Any, list[float]] = {}
-        weights: dict[Any, float] = {}
-        for part, statistic in zip(self.parts, self.collected, strict=True):
-            stratum = part.names.get("stratum")
-            found = self.metric.find(statistic)
-            values.setdefault(stratum, []).append(found.value)
-            weights[stratum] = part.weight
-        # A class that is undefined makes the stratum so.
-        largest = {key: float(np.max(own)) for key, own in values.items()}
-        defined = [key for key, value in largest.items() if not math.isnan(value)]
-        if not defined:
-            return math.nan
-        return float(
-            self.metric.combine(
-                [largest[key] for key in defined], [weights[key] for key in defined]
+        metric, values, weights = self.metric, [], []
+        for start in range(0, len(self.parts), self.n_classes):
+            statistics = self.collected[start : start + self.n_classes]
+            estimate = evaluate_classes(
+                statistics, metric.estimate_statistic, metric.join_estimates
             )
-        )
+            if not math.isnan(estimate.value):
+                values.append(estimate.value)
+                weights.append(self.parts[start].weight)
+        return float(metric.combine(values, weights)) if values else math.nan
 
     def permuted(
-        self, generator: np.random.Generator, within: Sequence[Integers] | None
+        self, generator: np.random.Generator, blocks: Sequence[Integers] | None
     ) -> Self:
-        """Permute the groups of the people within each list of positions."""
-        return self.drawn_as(self.rows.permuted(generator, within))
+        """Permute the groups of the people within each block of positions."""
+        return self.drawn_as(self.rows.permuted(generator, blocks))
 
     def resampled(self, generator: np.random.Generator) -> Self:
         """Draw people of each group, within each stratum, with replacement."""
-        rows = self.rows
-        if rows.n is not None:
-            return self.drawn_as(rows.resampled(generator))
-        # A resample of weight zero has no value.
-        positions, people = self._counting
-        drawn = positions[people.draw(generator)]
-        numbers = np.bincount(drawn, minlength=len(rows.people))
-        return self.drawn_as(rows.times(numbers[rows.person]))
-
-    @cached_property
-    def _counting(self) -> tuple[Integers, Rows]:
-        """Positions of the people that have a group, a stratum and a weight."""
-        people = self.rows.people
-        positions = people.counted_positions()
-        return positions, people[positions]
+        return self.drawn_as(self.rows.resampled(generator))
 
     def drawn_as(self, rows: Rows) -> Self:
         """Return the same parts in a draw of the rows."""
@@ -135,52 +118,57 @@ class Sample:
             )
             for part in self.parts
         )
-        return type(self)(self.metric, rows, tuple(parts))
+        return type(self)(self.metric, rows, tuple(parts), self.n_classes)
 
-    def dealt(self, within: list[Integers]) -> tuple[Self, list[Integers]]:
-        """Return entries whose people can be permuted, and positions of their lists.
+    def dealt(self, blocks: list[Integers]) -> tuple[Self, list[Integers]]:
+        """Return entries whose people can be permuted, and the blocks of entries.
 
-        People who are alike are counted in cells where a metric needs one part of them.
+        People who are alike are counted in cells where the sample has a single part.
         """
         if (
             len(self.parts) == 1
             and self.metric.counts_alike
             and not self.resplits_strata
         ):
-            sample, lists = self.count_in_cells(within)
+            sample, blocks_of_cells = self.count_in_cells(blocks)
             if sample is not self:
-                return sample, lists
-        sample = self.from_rows(self.metric, self.rows.crossed())
+                return sample, blocks_of_cells
+        sample = self.from_rows(self.metric, self.rows.cross_with_groups())
         n_groups = self.rows.n_groups
         of_groups = np.arange(n_groups)
-        lists = [(at[:, np.newaxis] * n_groups + of_groups).ravel() for at in within]
-        return replace(sample, resplits_strata=self.resplits_strata), lists
+        entries = [(at[:, np.newaxis] * n_groups + of_groups).ravel() for at in blocks]
+        return replace(sample, resplits_strata=self.resplits_strata), entries
 
-    def count_in_cells(self, within: list[Integers]) -> tuple[Self, list[Integers]]:
-        """Count people of the only part who are alike within lists of positions.
+    def count_in_cells(self, blocks: list[Integers]) -> tuple[Self, list[Integers]]:
+        """Count the people of each block who are alike, in cells; and find its cells.
 
-        Returned with the positions of their cells, unless few people are alike, or the
-        part has some of a list only: how many of each group it has is then random.
+        The sample stays as it is if few people are alike, or if its only part holds
+        some people of a block but not others: how many of each group the part holds is
+        then random.
         """
         (part,) = self.parts
-        own, codes = part.rows, np.full(len(self.rows), -1)
-        for i, positions in enumerate(within):
+        part_rows, codes = part.rows, np.full(len(self.rows), -1)
+        for i, positions in enumerate(blocks):
             codes[positions] = i
-        if own.position is not None:
-            codes = codes[own.position]
-        lists = Groups(codes, tuple(range(len(within))))
-        n_own, n_all = lists.sizes(), np.array([*map(len, within)])
+        if part_rows.position is not None:
+            codes = codes[part_rows.position]
+        own_blocks = Groups(codes, tuple(range(len(blocks))))
+        n_own, n_all = own_blocks.sizes(), np.array([*map(len, blocks)])
         whole = (n_own == n_all) | (n_own == 0)
-        own = replace(own, strata=lists)
+        part_rows = replace(part_rows, strata=own_blocks)
         cells = None
         if whole.all():
-            cells = own.counted_if_few() if own.n is None else own.counted()
+            cells = (
+                part_rows.counted_if_few()
+                if part_rows.n is None
+                else part_rows.counted()
+            )
         if cells is None:
-            return self, within
-        lists_of_cells = [at for _, at in cells.split_by_stratum() if len(at)]
+            return self, blocks
+        blocks_of_cells = [at for _, at in cells.split_by_stratum() if len(at)]
         cells = replace(cells, strata=None)
         parts = (part._replace(rows=cells),)
-        return type(self)(self.metric, cells, parts), lists_of_cells
+        return type(self)(self.metric, cells, parts), blocks_of_cells
 
 
 def _prepare(metric: Metric, part: Rows) -> Rows:

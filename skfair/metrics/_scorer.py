@@ -17,7 +17,7 @@ from skfair._utils._columns import check_selector, select_columns
 from skfair._utils._hints import did_you_mean
 from skfair._utils._response import (
     RANKED_METHODS,
-    asked_of,
+    accepted_metadata,
     find_score_method,
     respond,
     tip_for_unknown_columns,
@@ -37,7 +37,7 @@ from skfair.metrics._metric import Metric
 #: scikit-learn's consumers treat only instances of this class as scorers.
 _Scorer: Any = type(make_scorer(accuracy_score))
 
-#: Names of scorers are those of metrics with this before, as they are negated.
+#: Prefix of scorer names before the metric's name, since disparities are negated.
 _NEGATED = "neg_"
 
 
@@ -115,7 +115,7 @@ class GroupScorer(_Scorer):  # type: ignore[misc]
         }
         method_caller = partial(_forward, method_caller, routed)
         kwargs = self._metric_options(estimator, X, y_true, routed) | kwargs
-        scorer = self._told_positive_label(estimator)
+        scorer = self._set_positive_label(estimator)
         with tip_for_unknown_columns(estimator, X, self._sensitive_features):
             return float(
                 super(GroupScorer, scorer)._score(
@@ -123,13 +123,13 @@ class GroupScorer(_Scorer):  # type: ignore[misc]
                 )
             )
 
-    def _told_positive_label(self, estimator: Any) -> GroupScorer:
+    def _set_positive_label(self, estimator: Any) -> GroupScorer:
         """Return a scorer for which the second of two labels other than 1 is positive.
 
         scikit-learn's metrics of a positive label would look for the label 1.
         """
         classes = np.asarray(getattr(estimator, "classes_", ())).tolist()
-        if len(classes) != 2 or 1 in classes or not asks_for_pos_label(self):
+        if len(classes) != 2 or 1 in classes or not needs_pos_label(self):
             return self
         told = copy(self)
         told._kwargs = {**self._kwargs, "pos_label": classes[1]}
@@ -138,7 +138,7 @@ class GroupScorer(_Scorer):  # type: ignore[misc]
     def _metric_options(
         self, estimator: Any, X: Any, y_true: Any, routed: dict[str, Any]
     ) -> dict[str, Any]:
-        """Return keywords of the metric that depend on estimator and rows."""
+        """Return the keywords of the metric that depend on estimator and rows."""
         return {}
 
     def get_metadata_routing(self) -> Any:
@@ -158,13 +158,13 @@ class GroupScorer(_Scorer):  # type: ignore[misc]
 
 @dataclass(frozen=True)
 class _Scored:
-    """A metric as scorers call it."""
+    """Metric in the form that scorers call."""
 
     metric: Any
 
     @property
     def __name__(self) -> str:
-        """Name of the scorer, for tools that show that of its metric."""
+        """Return the name of the scorer, for tools that show the metric's name."""
         return f"{_NEGATED}{as_metric(self.metric).name}"
 
     def __call__(
@@ -223,23 +223,23 @@ class FairnessScorer(GroupScorer):
             "control_features": self._control_features,
             "groups": None if self._groups is None else [*self._groups],
         }
-        given = {
+        fixed_columns = {
             name: value for name, value in may_be_none.items() if value is not None
         }
         options = {
             "sensitive_features": self._sensitive_features,
-            **given,
+            **fixed_columns,
             "response_method": self._response_method,
             **self._kwargs,
         }
         listed = "".join(f", {name}={value!r}" for name, value in options.items())
         return f"make_fairness_scorer({as_metric(self._metric).name}{listed})"
 
-    def _told_positive_label(self, estimator: Any) -> GroupScorer:
+    def _set_positive_label(self, estimator: Any) -> GroupScorer:
         return self  # told by `_metric_options`
 
     def _get_pos_label(self) -> Any:
-        """Return class whose scores are taken, where the user or the metric says so."""
+        """Return the class of the scores, if the user or the metric names a class."""
         default = self._made.options.get("pos_label")
         return self._kwargs.get("pos_label", default)
 
@@ -255,15 +255,15 @@ class FairnessScorer(GroupScorer):
                 "pass sensitive_features to the search or cross-validation."
             )
         n_samples = count_rows(X)
-        given = groups
-        if given is None:
+        labels = groups
+        if labels is None:
             selector = _positions_in_array(self._sensitive_features, estimator, X)
-            given = select_columns(X, selector)
+            labels = select_columns(X, selector)
         # Each fold would warn of the same words.
-        groups = resolve_groups(given, n_samples=n_samples, X=X, missing_values=())
+        groups = resolve_groups(labels, n_samples=n_samples, X=X, missing_values=())
         if self._groups is not None:
             groups = relabel_expected(groups, self._groups)
-        options = {"sensitive_features": groups, "groups_as_given": given}
+        options = {"sensitive_features": groups, "groups_as_given": labels}
         if strata is None and self._control_features == "y_true":
             strata = y_true
         if strata is not None or self._control_features is not None:
@@ -405,7 +405,7 @@ def make_fairness_scorer(
         ``"predict_proba"`` for a metric whose second parameter is called ``y_score``,
         or that is given a `threshold`, else ``"predict"``. On another scale it is
         the first of ``predict_proba``, ``decision_function`` and ``predict`` that the
-        estimator has; the last only if it is no classifier, such as a regressor or a
+        estimator has; the last only if it is not a classifier, such as a regressor or a
         ranker.
     **kwargs : dict
         Options of the metric, such as ``epsilon=0.05``.
@@ -419,7 +419,7 @@ def make_fairness_scorer(
     ------
     TypeError
         If the metric has no such option, `sensitive_features` holds labels, or `groups`
-        is no list.
+        is not a list.
     ValueError
         If `groups` are not distinct; when called, if rows have another group.
 
@@ -432,12 +432,12 @@ def make_fairness_scorer(
 
     Notes
     -----
-    A fold in which a group is absent scores nan, with a warning, where the group is
-    known to be expected: by `groups`, by a `skfair.groups.Groups` of all rows that is
-    routed, or by the type of a column that lists its levels, such as a pandas
-    categorical. A fold of a column of text or numbers does not show which groups it
-    lacks: its score compares the others, without a warning. Categories of several
-    columns do not show a combination that is absent, if each of its levels has rows.
+    A fold without an expected group scores nan, with a warning. Groups are expected if
+    they are named by `groups`, by a routed `skfair.groups.Groups` of all rows, or by
+    the type of a column that lists its levels, such as a pandas categorical. A column
+    of text or numbers does not show which groups a fold lacks: the score then compares
+    the other groups, without a warning. Categories of several columns do not show an
+    absent combination, if each of its levels has rows.
     `sklearn.model_selection.TunedThresholdClassifierCV` passes no X to its metric:
     there the groups must be routed.
 
@@ -456,7 +456,7 @@ def make_fairness_scorer(
     >>> cross_val_score(LogisticRegression(), X, y, scoring=scorer).shape
     (5,)
 
-    Scores that are no probabilities, here of a regressor:
+    Scores that are not probabilities, here of a regressor:
 
     >>> from sklearn.linear_model import Ridge
     >>> scorer = make_fairness_scorer(
@@ -468,7 +468,7 @@ def make_fairness_scorer(
     check_selector("sensitive_features", sensitive_features)
     check_selector("control_features", control_features)
     expected = None if groups is None else check_expected("groups", groups)
-    method = response_method_for(make_metric(metric, kwargs), response_method)
+    method = choose_response_method(make_metric(metric, kwargs), response_method)
     return FairnessScorer(
         metric, -1, kwargs, method, sensitive_features, control_features, expected
     )
@@ -508,7 +508,7 @@ def get_fairness_scorer(
     ValueError
         If there is no scorer of that name.
     TypeError
-        If the metric has no such option, or `groups` is no list.
+        If the metric has no such option, or `groups` is not a list.
 
     See Also
     --------
@@ -560,7 +560,7 @@ def get_fairness_scorer_names() -> list[str]:
 def _positions_in_array(selector: Any, estimator: Any, X: Any) -> Any:
     """Return the positions in an array of the columns that the estimator knows by name.
 
-    `sklearn.callback.ScoringMonitor` scores arrays of the tables that it was given.
+    `sklearn.callback.ScoringMonitor` turns its tables into arrays before scoring.
     """
     names = np.asarray(getattr(estimator, "feature_names_in_", ())).tolist()
     if not isinstance(X, np.ndarray) or X.shape[1:] != (len(names),):
@@ -582,9 +582,9 @@ def _forward(
     """Pass routed groups and strata to a predict method that takes them.
 
     scikit-learn passes no metadata to predict, and caches responses by method, which
-    would mix those made with and without groups.
+    would mix responses with and without groups.
     """
-    if not asked_of(estimator, method, routed):
+    if not accepted_metadata(estimator, method, routed):
         return method_caller(estimator, method, X, pos_label=pos_label)
     return respond(estimator, method, X, pos_label, **routed)
 
@@ -592,18 +592,18 @@ def _forward(
 def make_metric(metric: Any, options: dict[str, Any]) -> Metric:
     """Make the metric of a scorer.
 
-    Where it decides by a threshold, `pos_label` is no option of it, but the class whose
-    scores it is given.
+    If the metric decides by a threshold, `pos_label` is not its option, but the class
+    whose scores it receives.
     """
     rest = {name: value for name, value in options.items() if name != "pos_label"}
     made = as_metric(metric, **rest)
     return made if _decides(made) else as_metric(metric, **options)
 
 
-def response_method_for(
+def choose_response_method(
     metric: Metric, response_method: str | tuple[str, ...]
 ) -> str | tuple[str, ...]:
-    """Return the response that a metric takes, where the method is "auto"."""
+    """Return the response method, and replace "auto" by what the metric takes."""
     if not isinstance(response_method, str) or response_method != "auto":
         return response_method
     if metric.inputs[1] != "y_score" and not _decides(metric):
@@ -612,7 +612,7 @@ def response_method_for(
     return "predict_proba" if scale == "probability" else RANKED_METHODS
 
 
-def asks_for_pos_label(scorer: Any) -> bool:
+def needs_pos_label(scorer: Any) -> bool:
     """Return whether a scorer's metric needs a positive label."""
     options = scorer._kwargs
     if "pos_label" in options or options.get("average", "binary") != "binary":
@@ -623,17 +623,17 @@ def asks_for_pos_label(scorer: Any) -> bool:
 def positive_label(
     metric: Metric, response_method: str | tuple[str, ...], classes: Any
 ) -> dict[str, Any]:
-    """Return the keyword of the positive one of two classes, for a metric of labels.
+    """Return the keyword of the positive class of two, for a metric of labels.
 
-    Empty where the metric has no such option, or the user has set it, and where scores
-    become decisions.
+    Return no keyword if the metric has no such option, if the user has set it, or if
+    scores become decisions.
     """
     options = metric.options
     if len(classes) != 2 or "pos_label" not in options:
         return {}
-    given = metric.keywords if isinstance(metric, UserMetric) else options
+    typed_options = metric.keywords if isinstance(metric, UserMetric) else options
     is_default = options["pos_label"] in np.asarray(classes).tolist()
-    if is_default or given.get("pos_label") is not None:
+    if is_default or typed_options.get("pos_label") is not None:
         return {}
     if response_method == "predict":
         return {} if _decides(metric) else {"pos_label": classes[1]}
@@ -652,5 +652,5 @@ def _evaluate_scores(
     pos_label: Any = None,
     **options: Any,
 ) -> float:
-    """Evaluate a metric of scores that scikit-learn has taken of the positive label."""
+    """Evaluate a metric of the positive label's scores, which scikit-learn selects."""
     return metric(y_true, y_score, **options)

@@ -48,10 +48,8 @@ class Stratum(NamedTuple):
     reason: str
 
 
-def split_strata(
-    rows: Rows, *, leaves_groups_out: bool
-) -> tuple[list[Stratum], str | None]:
-    """Split rows by stratum, and say why no groups can be compared at all, if so.
+def split_strata(rows: Rows, *, leaves_groups_out: bool) -> tuple[list[Stratum], str]:
+    """Split rows by stratum, and say why no groups can be compared at all, or "".
 
     Rows without a group, without a stratum or of weight zero are in no stratum. A group
     whose rows all weigh zero is an error.
@@ -66,38 +64,31 @@ def split_strata(
         part = counting[at]
         people = Rows(groups[part], n=None if rows.n is None else rows.n[part])
         n_rows, weight = people.n_people, float(weights[part].sum())
-        numbers = people.counts, n_rows, weight
-        stratum = Stratum(label, part, people.groups, *numbers, "")
+        sizes, reason = people.counts, ""
+        compared: Groups | None = people.groups
         if n_rows < smallest:
-            few = f"it has {counted(n_rows, 'row')}, at least {smallest} needed"
-            stratum = stratum._replace(groups=None, reason=few)
+            compared = None
+            reason = f"it has {counted(n_rows, 'row')}, at least {smallest} needed"
         elif not leaves_groups_out:
-            stratum = _keep_comparable_groups(stratum)
-        parts.append(stratum)
+            enough, reason = comparable_groups(
+                groups.labels, sizes, groups.min_group_size
+            )
+            if not len(enough):
+                compared = None
+            elif reason:
+                large = np.isin(people.groups.codes, enough)
+                labels = tuple(groups.labels[i] for i in enough.tolist())
+                part, compared = part[large], relabel(people.groups[large], labels)
+        parts.append(Stratum(label, part, compared, sizes, n_rows, weight, reason))
     if leaves_groups_out:
-        return parts, None
+        return parts, ""
     sizes = rows[counting].counts
-    return parts, why_undefined(groups.labels, sizes, groups.min_group_size)
-
-
-def _keep_comparable_groups(stratum: Stratum) -> Stratum:
-    """Leave out groups of a stratum that cannot be compared, and name them."""
-    rows, groups = stratum.rows, stratum.groups
-    assert groups is not None
-    comparable, reason = comparable_groups(
-        groups.labels, stratum.sizes, groups.min_group_size
-    )
-    if len(comparable) and reason:
-        enough = np.isin(groups.codes, comparable)
-        labels = tuple(groups.labels[i] for i in comparable.tolist())
-        rows, groups = rows[enough], relabel(groups[enough], labels)
-    return stratum._replace(
-        rows=rows, groups=groups if len(comparable) else None, reason=reason
-    )
+    why = why_undefined(groups.labels, sizes, groups.min_group_size)
+    return parts, why or ""
 
 
 def combine_numbers(values: Sequence[Any], weights: Sequence[float] | None) -> Any:
-    """Return largest of numbers, or of each entry of arrays, or their weighted mean."""
+    """Return the largest or weighted mean of numbers, or of each entry of arrays."""
     if weights is None or len(values) == 1:  # a mean of one would round
         combined = np.max(values, axis=0)
     else:
@@ -115,7 +106,7 @@ def split_columns(rows: Rows, name: str, scale: Scale, hint: str = "") -> list[R
 def columns_of_classes(
     y_score: Any, name: str, scale: Scale, hint: str
 ) -> list[Floats]:
-    """Return the scores of each class: probabilities, unless ranks are taken."""
+    """Check the scores of each class: probabilities, or any numbers for ranks."""
     check_choice("scale", scale, get_args(Scale))
     scores = as_array(y_score, name)
     if scores.ndim != 2 or scores.shape[1] < 2:

@@ -19,7 +19,7 @@ _ROUNDING_OF_BOUNDS = 1e-9
 
 
 class Entries(NamedTuple):
-    """Rows in the order of scores; those of one score and cell may be one entry."""
+    """Rows in the order of scores; rows of equal score and cell may share an entry."""
 
     scores: Floats
     weights: Integers  # number of rows
@@ -27,26 +27,26 @@ class Entries(NamedTuple):
     through: Integers  # rows with at most this score
     codes: NDArray[np.integer]  # of shape (n_columns, n_entries)
     #: Whether means of numbers in [0, 1] are compared, in place of distributions.
-    of_means: bool
+    compares_means: bool
 
     @property
     def n_rows(self) -> int:
-        """Number of rows of all entries."""
+        """Return the number of rows of all entries."""
         return int(self.through[-1]) if len(self.through) else 0
 
     @property
     def total(self) -> float:
-        """Sum of the numbers of all rows."""
+        """Return the sum of the numbers of all rows."""
         return float(self.weights @ self.scores)
 
 
-def rows_by_score(
-    scores: Floats, codes: NDArray[np.integer], *, of_means: bool
+def sort_by_score(
+    scores: Floats, codes: NDArray[np.integer], *, compares_means: bool
 ) -> tuple[Integers, Callable[[Integers], Entries]]:
     """Sort the rows by score once for all permutations.
 
-    Returns the cell of each row in that order, a cell being an intersection of all
-    columns, and what makes entries from any order of the cells.
+    Return the cell of each row in this order, a cell being an intersection of all
+    columns, and a function that makes entries from any order of the cells.
     """
     order = np.argsort(scores, kind="stable")
     distinct, score_codes = np.unique(scores[order], return_inverse=True)
@@ -59,8 +59,8 @@ def rows_by_score(
     through = np.cumsum(np.bincount(score_codes, minlength=len(distinct)))
     before = np.append(0, through)
 
-    def entries_of(cells: Integers) -> Entries:
-        """Join rows of the same score and cell where that makes them fewer."""
+    def make_entries(cells: Integers) -> Entries:
+        """Make entries; join rows with equal score and cell if this saves memory."""
         at, weights = score_codes, np.ones(len(cells), dtype=np.intp)
         if len(distinct) * n_cells < len(cells):
             counts = np.bincount(score_codes * n_cells + cells)
@@ -69,13 +69,13 @@ def rows_by_score(
             at, cells = np.divmod(keys, n_cells)
         columns = codes[:, first][:, cells]
         below, up_to = before[at], through[at]
-        return Entries(distinct[at], weights, below, up_to, columns, of_means)
+        return Entries(distinct[at], weights, below, up_to, columns, compares_means)
 
-    return cells[order], entries_of
+    return cells[order], make_entries
 
 
 class Subgroup(NamedTuple):
-    """A conjunction, pairs of column and code, and how far it is from all others."""
+    """A conjunction, pairs of column and code, and its distance from all others."""
 
     value: float
     conditions: tuple[tuple[int, int], ...]
@@ -85,19 +85,19 @@ class Subgroup(NamedTuple):
 
 
 def largest_value(strata: Sequence[Entries], min_size: int) -> float:
-    """Return largest value of any subgroup of any stratum, each of which has one."""
+    """Return the largest value of any subgroup of any stratum."""
     return max(search_subgroups(entries, min_size, 1)[0].value for entries in strata)
 
 
 def search_subgroups(entries: Entries, min_size: int, n_best: int) -> list[Subgroup]:
     """Return subgroups of the largest values, the largest first, by branch and bound.
 
-    A conjunction is refined by later columns only, so that each is met once.
+    A conjunction is refined by later columns only, and so is found only once.
     """
     best: list[Subgroup] = []
     n_rows, n_columns = entries.n_rows, len(entries.codes)
-    everyone = np.arange(len(entries.weights))
-    stack = [Subgroup(0, (), everyone, n_rows, math.inf)]
+    all_rows = np.arange(len(entries.weights))
+    stack = [Subgroup(0, (), all_rows, n_rows, math.inf)]
     while stack:
         parent = stack.pop()
         if len(best) == n_best and parent.bound < best[-1].value - _GAP_ROUNDING:
@@ -133,7 +133,7 @@ def _refine(
     stops = np.append(starts[1:], len(codes))
     sums = np.cumsum(entries.weights[chosen])
     sizes = np.diff(sums[stops - 1], prepend=0)
-    measure = _measure_means if entries.of_means else _measure_distributions
+    measure = _measure_means if entries.compares_means else _measure_distributions
     values, bounds = measure(chosen, sums, starts, sizes, entries, min_size)
     return [
         Subgroup(
@@ -155,9 +155,11 @@ def _measure_distributions(
     entries: Entries,
     min_size: int,
 ) -> tuple[Floats, Floats]:
-    """Find the largest difference of the CDFs of each subgroup, and its bound.
+    """Measure each subgroup's CDF against all other rows, and bound its refinements.
 
-    Subgroups follow each other in `chosen`, and `sums` are the rows up to each entry.
+    The measure is the largest difference. The entries of one subgroup follow those of
+    another in `chosen`; `sums` are their rows up to each entry, added up over
+    subgroups.
     """
     lengths = np.diff(starts, append=len(chosen))
     through = sums - np.repeat(np.cumsum(sizes) - sizes, lengths)
@@ -176,11 +178,11 @@ def _measure_means(
     entries: Entries,
     min_size: int,
 ) -> tuple[Floats, Floats]:
-    """Find the difference of the means of each subgroup and all others, and its bound.
+    """Measure each subgroup's mean against all other rows, and bound its refinements.
 
-    A refinement of t rows has at most the sum of the t largest numbers of its subgroup,
-    and at least that of the t smallest, so that the bound is the furthest of all these
-    from everyone else.
+    The sum of a refinement of t rows is at most the sum of the t largest numbers of the
+    subgroup, and at least the sum of the t smallest. The bound is the largest distance
+    of a mean with such a sum from the mean of all other rows.
     """
     lengths = np.diff(starts, append=len(chosen))
     numbers, weights = entries.scores[chosen], entries.weights[chosen]
@@ -211,16 +213,17 @@ def _furthest_means(
     n_rows: int,
     min_size: int,
 ) -> Floats:
-    """Bound how far the mean of the most extreme rows exceeds that of all others.
+    """Bound how far the mean of the most extreme rows exceeds the mean of the rest.
 
-    These are `counts` rows through each entry, with the sum `held`, or fewer rows of
-    the entry. Between the ends of an entry, whose rows have one number, the excess is
-    convex in the number of rows, or decreases, so that it is largest at an end.
+    The most extreme rows are the `counts` rows up to each entry, with the sum `held`,
+    or fewer rows of the last entry. Rows of an entry have the same number. Within an
+    entry, the excess is convex in the number of rows, or decreases, and so is largest
+    at an end.
     """
     best = np.full(len(counts), -math.inf)
     for taken in counts, np.maximum(counts - weights, min_size):
-        of_taken = held - (counts - taken) * numbers
-        gaps = of_taken * n_rows - total * taken
+        taken_sum = held - (counts - taken) * numbers
+        gaps = taken_sum * n_rows - total * taken
         np.maximum(best, gaps / (taken * np.maximum(n_rows - taken, 1)), out=best)
     return np.where(counts >= min_size, best, -math.inf)
 
@@ -228,15 +231,17 @@ def _furthest_means(
 def _gaps(
     chosen: Integers, through: Integers, sizes: Any, entries: Entries
 ) -> Integers:
-    """Return the gap of a subgroup to all others, at each of its entries.
+    """Return the gap between the CDFs of a subgroup and of all others, at each entry.
 
-    The subgroup has the entries `chosen`, and `through` of its rows up to each of them;
-    subgroups may follow each other.
+    The subgroup has the entries `chosen`. `through` counts its rows up to and including
+    each entry; several subgroups may follow each other.
 
-    Times the sizes of both. With k of its s rows and K of all n rows at most at a score
-    it is k n - K s. The subgroup's CDF exceeds the others' most at one of its scores,
-    and falls below most just before one. Of entries of the same score `through` is
-    right at the last and `before` at the first; at the others the gap reads smaller.
+    The gap is multiplied by both sizes. If k of the s rows of the subgroup, and K of
+    all n rows, have at most some score, the gap there is k n - K s. The subgroup's CDF
+    exceeds the others' most at one of its scores, and falls below it most just before
+    one. Where several entries share a score, the count at this score is right for the
+    last of these entries, and the count just before it for the first; the other entries
+    give smaller gaps.
     """
     n_rows, before = entries.n_rows, through - entries.weights[chosen]
     above = through * n_rows - entries.through[chosen] * sizes
@@ -251,17 +256,17 @@ def _bounds(
 
     Let k rows of the subgroup, and K of all n rows, be at most at a score. A refinement
     of t rows has j <= min(k, t) of them, so that the gap j / t - (K - j) / (n - t) is
-    largest for j = min(k, t). Up to t = k that is 1 - (K - t) / (n - t), which
-    increases in t as K <= n; from there on k / t - (K - k) / (n - t), which decreases.
-    So it is at most that of its t = max(k, min_size) most extreme rows. Just before a
-    score the same holds of the rows from there on.
+    largest for j = min(k, t). Up to t = k this gap is 1 - (K - t) / (n - t), which
+    increases in t as K <= n; beyond it is k / t - (K - k) / (n - t), which decreases.
+    So no gap exceeds the gap of the t = max(k, min_size) most extreme rows. Just before
+    a score, the same holds for the rows from this score on.
     """
     n_rows, before = entries.n_rows, through - entries.weights[chosen]
 
-    def bound(hits: Integers, of_all: Integers) -> Floats:
+    def bound(hits: Integers, all_hits: Integers) -> Floats:
         taken = np.maximum(hits, min_size)
         others = np.maximum(n_rows - taken, 1)
-        return np.asarray(hits / taken - (of_all - hits) / others)
+        return np.asarray(hits / taken - (all_hits - hits) / others)
 
     above = bound(through, entries.through[chosen])
     below = bound(sizes - before, n_rows - entries.below[chosen])
@@ -269,7 +274,7 @@ def _bounds(
 
 
 def _keep(child: Subgroup, best: list[Subgroup], n_best: int) -> None:
-    """Put a subgroup in its place among the best, once for the same rows."""
+    """Insert a subgroup into the best ones, unless its rows are already there."""
     if len(best) == n_best and child.value < best[-1].value - _GAP_ROUNDING:
         return
 
@@ -286,35 +291,39 @@ def _keep(child: Subgroup, best: list[Subgroup], n_best: int) -> None:
     del best[n_best:]
 
 
-def compare_with_others(
-    subgroup: Subgroup, entries: Entries
-) -> tuple[float, float, float]:
-    """Compare a subgroup with all others: their means, or shares above a score.
+class Contrast(NamedTuple):
+    """Means of a subgroup and of all others, or their shares above a score."""
 
-    Returns the score at which they differ most, nan for means, and both numbers.
-    """
+    #: The score at which the shares differ most, nan for means.
+    score: float
+    value: float
+    value_of_others: float
+
+
+def compare_with_others(subgroup: Subgroup, entries: Entries) -> Contrast:
+    """Compare a subgroup with all others where they differ most."""
     weights, scores = (
         entries.weights[subgroup.entries],
         entries.scores[subgroup.entries],
     )
-    if entries.of_means:
+    if entries.compares_means:
         score, held, total = math.nan, float(weights @ scores), entries.total
     else:
         score = _worst_score(subgroup, entries)
         held = float(weights[scores > score].sum())
         total = float(entries.weights[entries.scores > score].sum())
     n_others = entries.n_rows - subgroup.size
-    return score, held / subgroup.size, (total - held) / n_others
+    return Contrast(score, held / subgroup.size, (total - held) / n_others)
 
 
 def _worst_score(subgroup: Subgroup, entries: Entries) -> float:
     """Find the score at which a subgroup and all others differ most."""
     chosen, n_rows = subgroup.entries, entries.n_rows
-    own = np.cumsum(entries.weights[chosen])
-    gaps = _gaps(chosen, own, subgroup.size, entries)
+    hits = np.cumsum(entries.weights[chosen])
+    gaps = _gaps(chosen, hits, subgroup.size, entries)
     at = int(gaps.argmax())
     score = float(entries.scores[chosen[at]])
-    if gaps[at] > own[at] * n_rows - entries.through[chosen[at]] * subgroup.size:
+    if gaps[at] > hits[at] * n_rows - entries.through[chosen[at]] * subgroup.size:
         # Just before this score: from the one below it on.
         score = float(entries.scores[np.searchsorted(entries.scores, score) - 1])
     return score

@@ -15,7 +15,8 @@ from skfair._utils._text import counted, listed
 #: What to do about groups that are too small.
 ADVICE = (
     " skfair.groups.encode_groups(..., rare='merge', min_group_size=...) makes one "
-    "group of such groups, and rare='drop' leaves them out."
+    "group of such groups, and rare='drop' leaves them out, as a merged group that is "
+    "still too small."
 )
 
 
@@ -37,13 +38,13 @@ def why_undefined(
 def comparable_groups(
     labels: Sequence[Hashable], sizes: Integers, smallest: int
 ) -> tuple[Integers, str]:
-    """Return positions of groups with enough rows, and why others lack."""
-    least = max(smallest, 1)
-    large, small = np.flatnonzero(sizes >= least), np.flatnonzero(sizes < least)
+    """Return positions of groups with enough rows, and why others are left out."""
+    needed = max(smallest, 1)
+    large, small = np.flatnonzero(sizes >= needed), np.flatnonzero(sizes < needed)
     if len(large) < 2:
         single = [f"only the group {labels[i]!r}" for i in large.tolist()]
         whose = "".join(single) or "no group"
-        rows = "rows" if least == 1 else f"at least {least} rows"
+        rows = "rows" if needed == 1 else f"at least {needed} rows"
         return large[:0], f"{whose} has {rows}"
     few = listed([f"{labels[i]!r}: {counted(sizes[i], 'row')}" for i in small.tolist()])
     return large, f"without {few}" if few else ""
@@ -87,7 +88,7 @@ def describe_left_out(
 ) -> str:
     """Return the number and names of the groups left out; "" if there are none.
 
-    `which` says which of their rows are too few.
+    `which` names the rows of which these groups have too few.
     """
     if not labels:
         return ""
@@ -97,9 +98,9 @@ def describe_left_out(
 
 
 def describe_strata(reasons: Mapping[Hashable, str], *, undefined: bool) -> str:
-    """Name the strata that are left out, or groups of them, with the reason of each.
+    """Name the strata that are left out in whole or in part, with the reason for each.
 
-    The reason is "" for a stratum of which nothing is left out.
+    The reason is "" for a stratum whose groups are all compared.
     """
     texts = [f"{label!r} ({reason})" for label, reason in reasons.items() if reason]
     if undefined:

@@ -118,12 +118,12 @@ default=None
         trues = [codes == position for position in range(len(columns))]
     arguments = sensitive_features, control_features, sample_weight, counts
     rows = metric.read(None, y_score, *arguments)
-    of_classes = [
+    rows_of_classes = [
         replace(rows, y_true=true, y_pred=column)
         for true, column in zip(trues, columns, strict=True)
     ]
-    values = [metric.evaluate(each) for each in of_classes]
-    metric.advise(of_classes[0])
+    values = [metric.evaluate(class_rows) for class_rows in rows_of_classes]
+    metric.advise(rows_of_classes[0])
     return pd.Series(values, pd.Index(names, tupleize_cols=False), float, "value")
 
 
@@ -238,14 +238,17 @@ def values_by_stratum(
         raise ValueError("control_features is None, expected the stratum of each row.")
     arguments = sensitive_features, control_features, sample_weight, counts
     rows = metric.read(y_true, y_score, *arguments)
-    parts, (strata, _) = metric.parts(rows), metric.split(rows)
-    estimates = [metric.estimate_stratum(parts, stratum) for stratum in strata]
+    parts = metric.split(rows)
+    strata = parts.strata or []
+    estimates = parts.evaluate_strata(metric.estimate_part, metric.join_estimates)
     return pd.DataFrame(
         {
-            "value": np.array([each.value for each in estimates], dtype=np.float64),
+            "value": np.array(
+                [estimate.value for estimate in estimates], dtype=np.float64
+            ),
             "n_rows": [stratum.n_rows for stratum in strata],
             "weight": [stratum.weight for stratum in strata],
-            "reason": [each.reason for each in estimates],
+            "reason": [estimate.reason for estimate in estimates],
         },
         index=group_index([stratum.label for stratum in strata], rows.strata.names),
     )

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
@@ -42,7 +42,7 @@ from skfair.metrics._inputs import (
     numbers_of,
     outcomes_of,
 )
-from skfair.metrics._metric import undefined_estimate
+from skfair.metrics._parts import undefined_estimate
 from skfair.metrics._resampling import check_seed, exact_pvalue
 from skfair.metrics._strata import split_strata
 from skfair.metrics._subgroup_search import (
@@ -50,8 +50,8 @@ from skfair.metrics._subgroup_search import (
     Subgroup,
     compare_with_others,
     largest_value,
-    rows_by_score,
     search_subgroups,
+    sort_by_score,
 )
 from skfair.metrics._undefined import describe_strata
 
@@ -114,7 +114,7 @@ def worst_subgroup(
     """Find the subgroup that differs most from everyone else.
 
     Subgroups are all conjunctions of values of the columns, such as ``sex = F and
-    race = B`` or ``sex = F`` alone, that leave a least number of rows in them and
+    race = B`` or ``sex = F`` alone, that leave a minimum number of rows in them and
     outside. Each is compared with all other rows. It is the question of an auditor who
     does not know beforehand which intersection to look at. `max_gap` compares the
     intersections of all columns only, with their average.
@@ -139,13 +139,13 @@ default=None
     quality : {"mcdp", "selection_rate", "true_positive_rate", \
 "false_positive_rate", "accuracy", "error_rate"}, callable, or array-like of shape \
 (n_samples,), default="mcdp"
-        What is compared: "mcdp" is the largest difference, over all thresholds,
-        between the shares of scores above it. The other names are rates, see `max_gap`.
-        An array has a number for each row, such as its log-loss, and a callable
-        ``quality(y_true, y_score)`` returns one, or a tuple of that and of a mask of
-        the rows that count: means of these numbers are compared.
+        What is compared: "mcdp" is the largest difference, over all thresholds, between
+        the shares of scores above the threshold. The other names are rates, see
+        `max_gap`. An array has a number for each row, such as its log-loss. A callable
+        ``quality(y_true, y_score)`` returns such an array, or a tuple of the array and
+        a mask of the rows that count. Means of these numbers are compared.
     scale : {"probability", "rank"}, default="probability"
-        ``"rank"`` is for scores of "mcdp" that are no probabilities, such as predicted
+        ``"rank"`` is for scores of "mcdp" that are not probabilities, such as predicted
         numbers or their errors. Ranks do not change the value, and thresholds of the
         table are in the unit of the scores.
     pos_label : int, float, bool or str, default=None
@@ -178,9 +178,9 @@ default=None
         conjunction: ``stratum``, if there are strata, ``n_rows``, ``rate`` and
         ``rate_of_others``, ``difference`` of the two, ``pvalue``. For "mcdp" the rates
         are shares of scores above ``score``, the threshold at which they differ most.
-        Of an array or a callable the columns are ``mean`` and ``mean_of_others``.
-        A subgroup that can be described in several ways has
-        one row, with the fewest conditions.
+        For an array or a callable the columns are ``mean`` and ``mean_of_others``. A
+        subgroup that can be described in several ways has one row, with the fewest
+        conditions.
 
     Raises
     ------
@@ -211,9 +211,9 @@ default=None
     too. For true and false positive rates only rows of one true label count, so that
     groups may differ in their base rates.
 
-    Of a subgroup only those refinements are looked at that can exceed the best found:
-    the bound is that of the most extreme rows a refinement could consist of. The
-    result equals that of enumeration.
+    The search examines refinements of a subgroup only if they can exceed the best
+    found. Its bound supposes that a refinement consists of the most extreme rows of the
+    subgroup. The result is the same as by enumeration.
 
     Examples
     --------
@@ -254,18 +254,22 @@ default=None
     generator = check_seed(random_state)
     compared = _read_quality(y_true, y_score, quality, pos_label, scale)
     counts = compared.counts
-    columns = _columns(sensitive_features, bins, len(counts))
+    columns = _encode_columns(sensitive_features, bins, len(counts))
     if isinstance(sensitive_features, Groups):
         counts &= sensitive_features.codes >= 0
         min_group_size = max(min_group_size, sensitive_features.min_group_size)
-    codes = np.array([column_codes for _, column_codes, *_ in columns])
-    rows_of, reasons = _rows_of_strata(counts, control_features)
-    numbers, of_means = compared.numbers, compared.of_means
+    codes = np.array([column.codes for column in columns])
+    stratum_rows, reasons = _split_strata(counts, control_features)
+    numbers, compares_means = compared.numbers, compared.compares_means
     parts = {
-        label: rows_by_score(numbers[rows], codes[:, rows], of_means=of_means)
-        for label, rows in rows_of.items()
+        label: sort_by_score(
+            numbers[rows], codes[:, rows], compares_means=compares_means
+        )
+        for label, rows in stratum_rows.items()
     }
-    entries = {label: entries_of(cells) for label, (cells, entries_of) in parts.items()}
+    entries = {
+        label: make_entries(cells) for label, (cells, make_entries) in parts.items()
+    }
     best = {
         label: search_subgroups(part, min_group_size, n_subgroups)
         for label, part in entries.items()
@@ -281,7 +285,10 @@ default=None
     null = np.full(n_permutations, np.nan)
     if searched and n_permutations:
         permuted = (
-            [entries_of(generator.permutation(cells)) for cells, entries_of in searched]
+            [
+                make_entries(generator.permutation(cells))
+                for cells, make_entries in searched
+            ]
             for _ in range(n_permutations)
         )
         search = delayed(largest_value)
@@ -299,17 +306,15 @@ def _warn_of_strata(
     reasons: Mapping[Hashable, str], best: Mapping[Hashable, list[Subgroup]]
 ) -> None:
     """Warn of strata without subgroups, or that there is no subgroup at all."""
-    found = any(best.values())
+    any_found = any(best.values())
     if None in best:  # all rows, without strata
-        text = (
-            "" if found else undefined_estimate("worst_subgroup", reasons[None]).message
-        )
+        text = reasons[None] if not any_found else ""
     else:
-        text = describe_strata(reasons, undefined=not found)
-        if not found:
-            text = undefined_estimate("worst_subgroup", text).message
-        elif text:
-            text = f"worst_subgroup {text}."
+        text = describe_strata(reasons, undefined=not any_found)
+    if not any_found:
+        text = undefined_estimate("worst_subgroup", text).message
+    elif text:
+        text = f"worst_subgroup {text}."
     if text:
         warn_user(text, UndefinedMetricWarning)
 
@@ -323,35 +328,41 @@ def _add_strata(
     return replace(result, stratum=labels[0] if labels else None)
 
 
-def _rows_of_strata(
+def _split_strata(
     counts: Bools, control_features: ArrayLike | None
 ) -> tuple[dict[Hashable, Integers], dict[Hashable, str]]:
-    """Return the rows that count in each stratum, and why others lack."""
+    """Return the rows that count in each stratum, and why strata are left out."""
     if control_features is None:
         return {None: np.flatnonzero(counts)}, {}
-    everyone = Groups(np.where(counts, 0, -1), ("everyone",))
+    one_group = Groups(np.where(counts, 0, -1), ("everyone",))
     control = resolve_strata(control_features, n_samples=len(counts))
-    strata, _ = split_strata(Rows(everyone, control), leaves_groups_out=True)
+    strata, _ = split_strata(Rows(one_group, control), leaves_groups_out=True)
     rows = {
         stratum.label: stratum.rows for stratum in strata if stratum.groups is not None
     }
     return rows, {stratum.label: stratum.reason for stratum in strata if stratum.reason}
 
 
-#: A column: its name, the code of each row, and the values and texts of the codes.
-Column: TypeAlias = tuple[str, NDArray[np.integer], tuple[Any, ...], tuple[str, ...]]
+class Column(NamedTuple):
+    """A column of groups: its name, and the code of each row."""
+
+    name: str
+    codes: NDArray[np.integer]
+    #: The label of each code, and a text that names it as a condition.
+    labels: tuple[Any, ...]
+    texts: tuple[str, ...]
 
 
 class _Compared(NamedTuple):
-    """Numbers of rows whose distributions, or means, are compared."""
+    """Numbers of rows, of which subgroups' distributions or means are compared."""
 
     #: Scores, or numbers in [0, 1].
     numbers: Floats
     #: Which rows count.
     counts: Bools
     #: Whether means are compared, in place of distributions.
-    of_means: bool
-    #: Names of the columns of the table, that of all others last.
+    compares_means: bool
+    #: Names of the columns of the table, for the subgroup and for all others.
     names: tuple[str, str] = ("rate", "rate_of_others")
     #: A number of the user is `origin` plus `unit` times that in [0, 1].
     origin: float = 0.0
@@ -365,14 +376,14 @@ def _read_quality(
     pos_label: Hashable,
     scale: Scale,
 ) -> _Compared:
-    """Check the quality, and return scores, outcomes or numbers of rows."""
+    """Check the quality; return the scores, outcomes or numbers of rows."""
     if isinstance(quality, str):
         check_choice("quality", quality, ("mcdp", *get_args(QualityName)))
     check_choice("scale", scale, get_args(Scale))
     if isinstance(quality, str) and quality == "mcdp":
         scores = scores_on(scale, response, "y_score")
         check_y_true(y_true, scores, scale)
-        return _Compared(scores, np.ones(len(scores), dtype=bool), of_means=False)
+        return _Compared(scores, np.ones(len(scores), dtype=bool), compares_means=False)
     if scale != "probability":
         raise ValueError(
             f"scale must be 'probability' unless quality is 'mcdp', got {scale!r}."
@@ -382,13 +393,13 @@ def _read_quality(
     rate: Any = quality
     outcomes, mask = outcomes_of(y_true, response, rate, pos_label)
     counts = np.ones(len(outcomes), dtype=bool) if mask is None else mask
-    return _Compared(outcomes.astype(np.float64), counts, of_means=True)
+    return _Compared(outcomes.astype(np.float64), counts, compares_means=True)
 
 
 def _read_numbers(
     y_true: ArrayLike | None, response: ArrayLike | None, quality: Any
 ) -> _Compared:
-    """Check numbers, given or computed by a callable, and move them to [0, 1]."""
+    """Check numbers, or the result of a callable, and scale them to [0, 1]."""
     rows = {"y_true": y_true, "y_score": response}
     check = partial(check_numbers, largest=LARGEST_NUMBER)
     numbers, counts = numbers_of(quality, rows, check)
@@ -396,12 +407,12 @@ def _read_numbers(
     if counts.any():
         low, high = float(numbers[counts].min()), float(numbers[counts].max())
     unit = high - low or 1.0
-    moved = np.where(counts, (numbers - low) / unit, 0.0)
-    return _Compared(moved, counts, True, ("mean", "mean_of_others"), low, unit)
+    scaled = np.where(counts, (numbers - low) / unit, 0.0)
+    return _Compared(scaled, counts, True, ("mean", "mean_of_others"), low, unit)
 
 
-def _columns(data: Any, bins: Any, n_samples: int) -> list[Column]:
-    """Encode the columns, those with bins by their bins."""
+def _encode_columns(data: Any, bins: Any, n_samples: int) -> list[Column]:
+    """Encode the columns; columns with edges are encoded by their bins."""
     if bins is not None and not isinstance(bins, Mapping):
         kind = type(bins).__name__
         raise TypeError(f"bins must be a mapping of column to edges, got a {kind}.")
@@ -410,7 +421,7 @@ def _columns(data: Any, bins: Any, n_samples: int) -> list[Column]:
             "sensitive_features is None, expected columns of shape "
             f"({n_samples}, n_columns)."
         )
-    names, series = _columns_of_groups(data) or columns_of(data)
+    names, series = _group_columns(data) or columns_of(data)
     named = [i if name is None else name for i, name in enumerate(names)]
     repeated = [name for name in named if named.count(name) > 1]
     if repeated:
@@ -427,31 +438,31 @@ def _columns(data: Any, bins: Any, n_samples: int) -> list[Column]:
             "per sample."
         )
     return [
-        _column(name, column, edges.get(str(name)))
+        _encode_column(name, column, edges.get(str(name)))
         for name, column in zip(named, series, strict=True)
     ]
 
 
-def _column(name: Any, column: Any, edges: Any) -> Column:
-    """Encode a column, by its bins if there are edges."""
+def _encode_column(name: Any, column: Any, edges: Any) -> Column:
+    """Encode a column by its labels, or by its bins if there are edges."""
     shown = name if isinstance(name, str) else f"column {name}"
     if edges is not None:
         name_ranges = partial(_write_ranges, shown)
         column = cut_into_ranges(column, edges, f" of {shown!r}", name_ranges)
         codes, labels = encode_column(column, "raise", str(name))
-        return shown, codes, labels, tuple(map(str, labels))
+        return Column(shown, codes, labels, tuple(map(str, labels)))
     codes, labels = encode_column(column, "raise", str(name))
     if len(labels) > _MAX_VALUES and all(map(_is_number, labels)):
         raise ValueError(
             f"bins must have edges for {shown!r}, a column of numbers with "
             f"{len(labels)} values, more than {_MAX_VALUES}: pass "
-            f"bins={{{name!r}: {_suggested_edges(labels)}}}, for example."
+            f"bins={{{name!r}: {_suggest_edges(labels)}}}, for example."
         )
     texts = tuple(f"{shown} = {label}" for label in labels)
-    return shown, codes, labels, texts
+    return Column(shown, codes, labels, texts)
 
 
-def _suggested_edges(labels: Any) -> list[float]:
+def _suggest_edges(labels: Any) -> list[float]:
     """Round the quartiles of the values to two digits."""
     edges = np.quantile(np.array(labels, dtype=float), [0.25, 0.5, 0.75])
     rounded = [float(f"{edge:.2g}") for edge in edges]
@@ -465,10 +476,10 @@ def _write_ranges(name: str, edges: list[float]) -> list[str]:
     return [f"{name} < {at[0]}", *between, f"{name} >= {at[-1]}"]
 
 
-def _columns_of_groups(data: Any) -> tuple[list[str | None], list[Any]] | None:
-    """Return the columns that a `Groups` is the intersection of, None for no `Groups`.
+def _group_columns(data: Any) -> tuple[list[str | None], list[Any]] | None:
+    """Return the columns of a `Groups` that is an intersection; None for other input.
 
-    Rows without a group get any value, since they do not count.
+    Rows without a group, which do not count, get an arbitrary value.
     """
     if not isinstance(data, Groups):
         return None
@@ -498,23 +509,23 @@ def _result(
     null: Floats,
     compared: _Compared,
 ) -> WorstSubgroupResult:
-    """Describe the subgroups, with p-values that pay for the search."""
+    """Tabulate the subgroups, with p-values that account for the search."""
     origin, unit = compared.origin, compared.unit
     names = ["n_rows", "score", *compared.names, "difference", "pvalue"]
     lines, texts, conditions = [], [], []
     for stratum, subgroup in subgroups:
-        chosen = [(columns[column], code) for column, code in subgroup.conditions]
-        texts.append(" and ".join(texts_of[code] for (*_, texts_of), code in chosen))
-        conditions.append({name: values[code] for (name, _, values, _), code in chosen})
+        chosen = [(columns[i], code) for i, code in subgroup.conditions]
+        texts.append(" and ".join(column.texts[code] for column, code in chosen))
+        conditions.append({column.name: column.labels[code] for column, code in chosen})
         pvalue = exact_pvalue(subgroup.value, null) if len(null) else math.nan
-        score, own, others = compare_with_others(subgroup, entries[stratum])
-        own, others = origin + unit * own, origin + unit * others
-        difference = own - others
-        lines.append((subgroup.size, score, own, others, difference, pvalue))
+        score, number, others = compare_with_others(subgroup, entries[stratum])
+        number, others = origin + unit * number, origin + unit * others
+        difference = number - others
+        lines.append((subgroup.size, score, number, others, difference, pvalue))
     table = pd.DataFrame(lines, pd.Index(texts, name="subgroup", dtype=object), names)
     types = {name: "int64" if name == "n_rows" else "float64" for name in names}
     table = table.astype(types)  # also without rows
-    if any(part.of_means for part in entries.values()):
+    if any(part.compares_means for part in entries.values()):
         table = table.drop(columns="score")
     return WorstSubgroupResult(
         unit * subgroups[0][1].value if subgroups else math.nan,

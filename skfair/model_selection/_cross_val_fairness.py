@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from inspect import signature
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -54,14 +54,14 @@ from skfair.metrics._as_metric import as_metric
 from skfair.metrics._metric import Metric
 from skfair.metrics._permutation import (
     check_strata,
+    exchangeable_blocks,
     permute,
-    permuted_parts,
     subtract_noise,
     warn_of_errors,
 )
 from skfair.metrics._resampling import check_seed, resample
 from skfair.metrics._sample import Sample
-from skfair.metrics._scorer import positive_label, response_method_for
+from skfair.metrics._scorer import choose_response_method, positive_label
 from skfair.model_selection._folds import GroupStratifiedKFold, cross_fit
 
 
@@ -140,9 +140,9 @@ def cross_val_fairness(
     """Measure a disparity by cross-validation, with an interval and a p-value.
 
     Each row is predicted by a model that was not fitted to it. The metric is computed
-    once, from all of these rows together, and not as the mean over folds: noise is
-    never negative in a disparity, so each fold reads too much, and their mean keeps
-    the error. Together the groups are as many times larger as there are folds.
+    once, from all of these rows together, and not as the mean over folds. Noise only
+    adds to a disparity, so the value of each fold is too large, and so is their mean.
+    The groups of all rows together are as many times larger as there are folds.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
     cv : int, splitter or iterable of splits, default=5
         How rows are held out. An integer is a number of folds, stratified by class and
         group as by `GroupStratifiedKFold`, without shuffling; by group alone if the
-        estimator is no classifier.
+        estimator is not a classifier.
     params : dict, default=None
         Parameters of the estimator's `fit`, or, under metadata routing, metadata of
         the estimator and the splitter. Those with one entry for each row are split.
@@ -231,37 +231,37 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
     Notes
     -----
     The value estimates the disparity of new rows, each scored by one of the models,
-    drawn at random. These models are fitted to fewer rows than a final one, and their
-    scores are compared as if they were those of one model. For `mcdp` at epsilon 0,
-    `madd`, `abcc` and `demographic_parity_difference` this is at most the mean of the
+    drawn at random. These models are fitted to fewer rows than a final model, and their
+    scores are compared as if one model had made them. For `mcdp` at epsilon 0, `madd`,
+    `abcc` and `demographic_parity_difference` this disparity is at most the mean of the
     disparities of the single models, since differences of opposite sign cancel.
 
-    The interval is for the disparity, on new rows, of the model fitted to all rows.
-    Its lower end is the value minus what noise alone reaches, the quantile of the
-    permutations, or the lower end of the basic bootstrap interval if that is smaller:
-    of many small groups the value is mostly noise. Its upper end is the value plus the
-    spread of the resamples below their mean. It is approximate, since it keeps the
-    models: how much another training sample would change is left out, except that the
-    noise of the held-out rows is counted as if it were all in one direction.
-    At level .95 it covered that disparity in .97 of samples for `mcdp` and .95 for
-    parity of decisions (means of 12 cells, ``benchmarks/cross_val_fairness.py``).
+    The interval is for the disparity, on new rows, of the model fitted to all rows. Its
+    lower end is the value minus the quantile of the permutations, since with many small
+    groups the value is mostly noise; or the lower end of the basic bootstrap interval,
+    if that is smaller. The upper end is the value plus the spread of the resamples
+    below their mean. The interval is approximate, since the models are kept: what
+    another training sample would change is left out, except that the noise of the
+    held-out rows is counted as if it were all in one direction. At level .95 the
+    interval covered that disparity in .97 of samples for `mcdp` and .95 for parity of
+    decisions (means of 12 cells, ``benchmarks/cross_val_fairness.py``).
 
-    The correction subtracts squares, since those of independent deviations add up.
+    The correction subtracts squares, since squares of independent deviations add up.
     Where a metric is the largest over pairs of groups, each pair is corrected by its
-    own noise, times the mean over permutations of the largest ratio of a pair's square
-    to its noise. Beyond ten groups, and with ``scale="rank"``, the metric is corrected
-    as a whole. Near parity the corrected value is still too large.
+    own noise times a factor: the mean over permutations of the largest ratio of a
+    pair's square to its noise. Beyond ten groups, and with ``scale="rank"``, the metric
+    is corrected as a whole. Near parity the corrected value is still too large.
 
     The p-value permutes held-out rows and keeps the models. It is exact if the models
     and the folds do not depend on the groups, and approximate otherwise.
 
     Models that learn from the groups themselves, such as
-    `skfair.postprocessing.MADDPostProcessor`, can be measured too favourably: what a
-    fold has too much of by chance, the models of the other folds repair, and over all
-    folds that cancels. Measure them on rows that no fold has used.
+    `skfair.postprocessing.MADDPostProcessor`, can be measured too favourably: a fold
+    deviates by chance, models of the other folds repair the opposite deviation, and
+    over all folds both cancel. Measure such models on rows that no fold has used.
 
-    A row that several folds hold out counts with each of its predictions, and is
-    resampled and permuted with all of them. Rows never held out do not count.
+    A row that several folds hold out counts with each prediction, and is resampled and
+    permuted with all of them. Rows never held out do not count.
 
     Examples
     --------
@@ -295,49 +295,36 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
     check_integer("n_resamples", n_resamples, 1)
     check_integer("n_permutations", n_permutations, 1)
     X, y = indexable(X, as_array(y, "y"))
-    weights = check_weights(sample_weight, len(y))
-    group_labels, selector, resolved = labels_and_groups(
-        resolve_groups, sensitive_features, X
+    rows, selector, labels = _read_rows(
+        X, y, sensitive_features, control_features, sample_weight, clusters
     )
-    stratum_labels, strata = None, None
-    if control_features is not None:
-        stratum_labels, _, strata = labels_and_groups(
-            resolve_strata, control_features, X
-        )
-    people = None
-    if clusters is not None:
-        people = check_clusters(clusters, resolved, strata)
-    within = _permuted_within(within, metric, y, strata)
+    within = _permuted_within(within, metric, y, rows.strata)
     splitter = _make_splitter(cv, groups, selector, y, is_classifier(estimator))
-    method = response_method_for(metric, response_method)
-    labels = {"sensitive_features": group_labels, "control_features": stratum_labels}
+    method = choose_response_method(metric, response_method)
     metadata = {**labels, "sample_weight": sample_weight}
     routed = _route(estimator, splitter, metadata, groups, params or {})
     jobs: dict[str, Any] = {"n_jobs": n_jobs, "verbose": verbose}
     respond_to = partial(_respond, labels=labels, response_method=method)
-    rows, responses, classes = _cross_predict(
-        estimator, X, y, splitter, routed, respond_to, jobs
-    )
+    folds = _cross_predict(estimator, X, y, splitter, routed, respond_to, jobs)
+    classes = _common_classes([fold.classes for fold in folds])
     metric = as_metric(metric, **positive_label(metric, method, classes))
-    every_row = Rows(resolved, strata, y_true=y, weight=weights, cluster=people)
-    held_out, owners = _join_folds(every_row, rows, responses)
+    held_out, owners = _join_folds(rows, folds)
     within = None if within is None else within[owners]
     value = metric.evaluate(held_out)
     sample = Sample.from_rows(metric, replace(held_out, fold=None))
-    resampled = resample(
-        sample, value, level, n_resamples, generator=check_seed(random_state), **jobs
-    )
+    generator = check_seed(random_state)
+    resampled = resample(sample, value, level, n_resamples, generator=generator, **jobs)
     generator = check_seed(random_state)
     test = permute(sample, value, within, n_permutations, generator=generator, **jobs)
-    fold_values = _values_of_folds(metric, held_out, len(rows))
+    fold_values = _values_of_folds(metric, held_out, len(folds))
     _warn_of_undefined_folds(fold_values, value)
     _, first = np.unique(owners, return_index=True)
     sizes = held_out[first].groups.sizes().tolist()
     lower, upper = _interval(resampled, test)
     corrected = math.nan
     if not math.isnan(value):
-        parts = permuted_parts(within, metric, held_out)
-        corrected = subtract_noise(sample, parts)
+        blocks = exchangeable_blocks(within, metric, held_out)
+        corrected = subtract_noise(sample, blocks)
     return CrossValFairnessResult(
         value=value,
         lower=lower,
@@ -346,11 +333,49 @@ of shape (n_samples,) or (n_samples, n_columns), default=None
         null_mean=test.null_mean,
         corrected=corrected,
         confidence_level=level,
-        n_splits=len(rows),
+        n_splits=len(folds),
         n_rows=len(first),
         group_sizes=dict(zip(held_out.labels, sizes, strict=True)),
         fold_values=fold_values,
     )
+
+
+def _read_rows(
+    X: Any,
+    y: NDArray[Any],
+    sensitive_features: Any,
+    control_features: Any,
+    sample_weight: ArrayLike | None,
+    clusters: ArrayLike | None,
+) -> tuple[Rows, Selector | None, dict[str, Any]]:
+    """Return the rows, the columns of X that have groups, and labels for an estimator.
+
+    The labels are None if groups or strata are columns of X.
+    """
+    weights = check_weights(sample_weight, len(y))
+    group_labels, selector, groups = labels_and_groups(
+        resolve_groups, sensitive_features, X
+    )
+    stratum_labels, strata = None, None
+    if control_features is not None:
+        stratum_labels, _, strata = labels_and_groups(
+            resolve_strata, control_features, X
+        )
+    people = None if clusters is None else check_clusters(clusters, groups, strata)
+    rows = Rows(groups, strata, y_true=y, weight=weights, cluster=people)
+    labels = {"sensitive_features": group_labels, "control_features": stratum_labels}
+    return rows, selector, labels
+
+
+class HeldOutFold(NamedTuple):
+    """Positions of the rows that a fold holds out, and the responses of its model.
+
+    `classes` are the classes that the model knows.
+    """
+
+    positions: Integers
+    responses: NDArray[Any]
+    classes: list[Any]
 
 
 def _cross_predict(
@@ -359,24 +384,25 @@ def _cross_predict(
     y: NDArray[Any],
     splitter: Any,
     routed: Bunch,
-    respond_to: Callable[..., Any],
+    respond_to: Callable[..., HeldOutFold],
     jobs: dict[str, Any],
-) -> tuple[Sequence[Integers], Sequence[NDArray[Any]], list[Any]]:
-    """Return the rows and responses of each fold, and the classes of all models."""
+) -> list[HeldOutFold]:
+    """Predict held-out rows by clones fitted to the training part of each split.
+
+    Returns, for each split, the responses of the clone to the rows held out.
+    """
     # Folds of a regression are stratified by group alone.
     by_group = isinstance(splitter, GroupStratifiedKFold)
     by_group = by_group and not is_classifier(estimator)
     classes = np.zeros(len(y), dtype=np.intp) if by_group else y
     splits = list(splitter.split(X, classes, **routed.splitter.split))
-    folds = cross_fit(estimator, X, y, splits, routed.estimator.fit, respond_to, **jobs)
-    rows, responses, classes_of_folds = zip(*folds, strict=True)
-    return rows, responses, _common_classes(classes_of_folds)
+    return cross_fit(estimator, X, y, splits, routed.estimator.fit, respond_to, **jobs)
 
 
 def _permuted_within(
     within: Any, metric: Any, y: NDArray[Any], strata: Groups | None
 ) -> NDArray[Any] | None:
-    """Return the strata within which groups are permuted, None for all rows."""
+    """Return the strata within which groups are permuted; None to permute all rows."""
     if not (isinstance(within, str) and within == "auto"):
         return None if within is None else check_strata(within, len(y))
     if metric.exchangeable == "similar scores":
@@ -396,7 +422,7 @@ def _permuted_within(
 def _make_splitter(
     cv: Any, groups: Any, selector: Selector | None, y: ArrayLike, classifier: bool
 ) -> Any:
-    """Return a splitter; a number of folds stratifies by group."""
+    """Return the splitter `cv`; for a number of folds, one that stratifies by group."""
     if cv is not None and not isinstance(cv, numbers.Integral):
         return check_cv(cv, y, classifier=classifier)
     if groups is not None:
@@ -415,7 +441,7 @@ def _route(
     groups: Any,
     params: dict[str, Any],
 ) -> Bunch:
-    """Route metadata as `cross_validate` does, and labels of groups in any case."""
+    """Route metadata as `cross_validate` does; labels of groups are always routed."""
     passed = {name: value for name, value in metadata.items() if value is not None}
     if get_config()["enable_metadata_routing"]:
         if groups is not None:
@@ -447,22 +473,22 @@ def _route(
 def _respond(
     estimator: Any,
     X: Any,
-    rows: Integers,
+    positions: Integers,
     labels: dict[str, Any],
     response_method: str | tuple[str, ...],
-) -> tuple[Integers, NDArray[Any], list[Any]]:
-    """Return the rows held out, the response to each, and the classes of the model.
+) -> HeldOutFold:
+    """Return the responses of a fitted model to the rows held out.
 
-    The estimator gets their groups if it takes them.
+    The estimator also gets the groups of these rows if it takes them.
     """
     labels = {
-        name: take_rows(values, rows)
+        name: take_rows(values, positions)
         for name, values in labels.items()
         if values is not None
     }
     method = find_score_method(estimator, response_method)
     responses = respond(estimator, method, X, **labels)
-    return rows, responses, list(getattr(estimator, "classes_", ()))
+    return HeldOutFold(positions, responses, list(getattr(estimator, "classes_", ())))
 
 
 def _values_of_folds(metric: Metric, held_out: Rows, n_folds: int) -> Floats:
@@ -486,27 +512,27 @@ def _common_classes(classes_of_folds: Sequence[list[Any]]) -> list[Any]:
     return first
 
 
-def _join_folds(
-    rows: Rows, held_out: Sequence[Integers], responses: Sequence[NDArray[Any]]
-) -> tuple[Rows, Integers]:
-    """Return an entry for each response of all folds, and the row that each is of.
+def _join_folds(rows: Rows, folds: Sequence[HeldOutFold]) -> tuple[Rows, Integers]:
+    """Return one entry for each response in all folds, and the position of its row.
 
-    Entries are in the order of the rows; those without weight are left out. Rows that
-    several folds hold out are drawn and permuted with all responses to them.
+    The entries are in the order of the rows; rows without weight have no entry. A row
+    that several folds hold out has several entries, which are drawn and permuted
+    together.
     """
-    owners = np.concatenate(held_out)
-    fold = np.repeat(np.arange(len(held_out)), list(map(len, held_out)))
-    joined = replace(rows[owners], y_pred=np.concatenate(responses), fold=fold)
+    owners = np.concatenate([fold.positions for fold in folds])
+    responses = np.concatenate([fold.responses for fold in folds])
+    numbers = np.repeat(np.arange(len(folds)), [len(fold.positions) for fold in folds])
+    joined = replace(rows[owners], y_pred=responses, fold=numbers)
     order = np.argsort(owners, kind="stable")
     joined, owners = joined[order], owners[order]
     if rows.weight is not None:
-        counts = joined.weights > 0
-        joined, owners = joined[counts], owners[counts]
+        has_weight = joined.weights > 0
+        joined, owners = joined[has_weight], owners[has_weight]
     if not len(joined):
         raise ValueError(
             "sample_weight is zero for every row that cv holds out, expected a "
             "positive weight in each group."
-            if fold.size
+            if numbers.size
             else "cv holds out no row, expected at least one in each group."
         )
     repeated = bool((owners[1:] == owners[:-1]).any())
@@ -517,9 +543,9 @@ def _join_folds(
 
 
 def _warn_of_undefined_folds(values: Floats, value: float) -> None:
-    """Warn once where the metric is undefined for some of the folds.
+    """Warn once if the metric is undefined in some folds.
 
-    Where it is undefined for all rows together, too, there was a warning already.
+    If it is undefined for all rows together, too, there has been a warning before.
     """
     n_undefined = int(np.isnan(values).sum())
     if n_undefined and not math.isnan(value):
@@ -534,11 +560,11 @@ def _warn_of_undefined_folds(values: Floats, value: float) -> None:
 def _interval(
     resampled: BootstrapResult, test: PermutationTestResult
 ) -> tuple[float, float]:
-    """Return the interval of the true value, near parity as elsewhere.
+    """Return an interval for the true value, with the rule for parity of all intervals.
 
-    The value exceeds the true one by no more than the largest noise of all comparisons,
-    of which permutations tell the distribution. The true one is that of one comparison,
-    and exceeds the value by no more than the noise of that one.
+    The value exceeds the true value by at most the largest noise of all comparisons,
+    whose distribution is known from permutations. The true value belongs to one
+    comparison, and exceeds the value by at most the noise of this comparison.
     """
     value, tail = test.value, (1 - resampled.confidence_level) / 2
     noise = test.null_distribution[~np.isnan(test.null_distribution)]

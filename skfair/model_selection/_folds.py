@@ -198,7 +198,7 @@ Groups, default=None
 
 
 def _encode_classes(X: Any, y: Any, n_splits: int) -> tuple[NDArray[Any], Codes]:
-    """Return the classes, sorted, and the position in them of each row's class."""
+    """Return the sorted classes, and each row's class as a position among them."""
     check_consistent_length(X, y)
     y = column_or_1d(y)
     if not len(y):
@@ -222,7 +222,7 @@ def _encode_classes(X: Any, y: Any, n_splits: int) -> tuple[NDArray[Any], Codes]
 def _warn_of_small_cells(
     classes: NDArray[Any], codes: Codes, groups: Groups, n_splits: int
 ) -> None:
-    """Warn of classes of a group, and of groups, that cannot be in every fold."""
+    """Warn of groups, and of classes within groups, with fewer rows than folds."""
     has_group = groups.codes >= 0
     cells = np.zeros((len(groups.labels), len(classes)), dtype=np.intp)
     np.add.at(cells, (groups.codes[has_group], codes[has_group]), 1)
@@ -252,7 +252,7 @@ def _warn_of_small_cells(
 def stratified_splits(
     classes: Codes, groups: Codes, n_folds: int, random_state: RandomState | None
 ) -> Iterator[Split]:
-    """Return training and test rows of folds that are stratified by class and group."""
+    """Yield training and test rows of folds that are stratified by class and group."""
     folds = assign_folds(classes, groups, n_folds, random_state)
     for fold in range(n_folds):
         yield np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
@@ -261,11 +261,11 @@ def stratified_splits(
 def assign_folds(
     classes: Codes, groups: Codes, n_folds: int, random_state: RandomState | None
 ) -> Integers:
-    """Return fold of each row; without a random state, rows of a cell keep their order.
+    """Return the fold of each row; without a random state rows keep their order.
 
-    Between any two folds, the numbers of rows of a group, of a cell (a class in a
-    group), and of the rarest class differ by at most one. Those of other classes, and
-    the sizes of the folds, are as close as that allows.
+    Any two folds differ by at most one in their number of rows of a group, of a cell (a
+    class in a group), and of the rarest class. The numbers of rows of other classes,
+    and the sizes of the folds, are as equal as this allows.
     """
     n_samples = len(classes)
     order = np.arange(n_samples)
@@ -284,12 +284,12 @@ def assign_folds(
     for cell in cells:
         if groups[cell[0]] != group:
             group, in_group[:] = groups[cell[0]], 0
-        of_class = in_class[classes[cell[0]]]
+        class_counts = in_class[classes[cell[0]]]
         # Folds with the fewest rows so far come first and get the remainder.
-        turns = np.lexsort((in_all, of_class, in_group))
+        turns = np.lexsort((in_all, class_counts, in_group))
         folds[cell] = np.resize(turns, len(cell))
         assigned = np.bincount(folds[cell], minlength=n_folds)
-        for counts in (in_all, in_group, of_class):
+        for counts in (in_all, in_group, class_counts):
             counts += assigned
     return folds
 
@@ -297,7 +297,7 @@ def assign_folds(
 def params_of_rows(
     params: dict[str, Any], rows: Integers, n_samples: int
 ) -> dict[str, Any]:
-    """Select rows of the fit parameters that have one entry for each row."""
+    """Select some rows of the fit parameters that have one entry for each row."""
     return {
         name: take_rows(value, rows) if _is_by_row(value, n_samples) else value
         for name, value in params.items()
@@ -327,15 +327,15 @@ def cross_fit(
     y: NDArray[Any],
     splits: Iterable[Split],
     fit_params: dict[str, Any],
-    held_out: Callable[[Any, Any, Integers], Any],
+    use: Callable[[Any, Any, Integers], Any],
     done: Callable[[str], None] = lambda name: None,
     **parallel: Any,
 ) -> list[Any]:
-    """Fit a clone to the training rows of each split, and use it on the others.
+    """Fit a clone to the training rows of each split, and use it on the test rows.
 
-    Of each split, return what `held_out` returns for the fitted clone, the features of
-    the rows left out, and the positions of these rows. `done` is called after each.
-    Keywords are those of `Parallel`.
+    `use` is called with the fitted clone, the features of the test rows, and the
+    positions of the test rows. What it returns for each split is returned in a list.
+    `done` is called after each split. Other keywords go to `Parallel`.
     """
     splits = list(splits)
     if not splits:
@@ -352,7 +352,7 @@ def cross_fit(
             positions[train],
             positions[test],
             fit_params,
-            held_out,
+            use,
         )
         for train, test in splits
     )
@@ -370,11 +370,11 @@ def _fit_split(
     train: Integers,
     test: Integers,
     fit_params: dict[str, Any],
-    held_out: Callable[[Any, Any, Integers], Any],
+    use: Callable[[Any, Any, Integers], Any],
 ) -> Any:
     """Fit an estimator to the training rows, and use it on the test rows."""
     fitted = fit_to_rows(estimator, X, y, train, fit_params)
-    return held_out(fitted, take_rows(X, test), test)
+    return use(fitted, take_rows(X, test), test)
 
 
 def hold_out(
@@ -385,9 +385,9 @@ def hold_out(
 ) -> tuple[Integers, Integers]:
     """Draw positions of rows to train on, and of rows to hold out.
 
-    The draw is stratified by class, and also by group (within strata, if there are any)
-    where each of these cells has two rows and each part has room for a row of every
-    cell. Errors call the share by its `name`.
+    The draw is stratified by class. It is also stratified by group (within strata, if
+    there are any) if each cell has two rows and each part has room for a row of every
+    cell. Errors call the share of rows held out by its `name`.
     """
     weighted = np.flatnonzero(rows.weights)
     cells = rows.stratum_group_codes[weighted]

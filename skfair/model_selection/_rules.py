@@ -31,8 +31,8 @@ CVResults: TypeAlias = Mapping[str, Any] | pd.DataFrame
 _MEAN, _STD = "mean_test_", "std_test_"
 #: Scores that differ by no more are equal: means over folds carry rounding.
 _MEAN_ROUNDING = 1e-12
-#: Largest share of the best performance that may be lost: who asks for more means the
-#: share that is kept.
+#: Largest share of the best performance that may be lost: whoever asks for more means
+#: the share that is kept.
 MOST_LOST = 0.5
 
 
@@ -168,7 +168,7 @@ def fairness_names(rule: Rule) -> list[str]:
 def _best_by_any(
     cv_results: CVResults, order: Iterable[str], names: list[str]
 ) -> tuple[int, str]:
-    """Return the best candidate by the first metric with a finite score, described."""
+    """Return the best candidate by the first finite metric, and a description."""
     for metric in order:
         if metric in names and len(means := compared_means(cv_results, metric)):
             return first_best(means, metric), f"the best by {metric!r}"
@@ -198,10 +198,10 @@ def check_metric_names(parameter: str, values: Any) -> None:
 
 
 def compared_means(cv_results: CVResults, *metrics: str) -> pd.DataFrame:
-    """Return mean test scores of candidates with finite scores in all metrics.
+    """Return the mean test scores of candidates whose scores are all finite.
 
-    Of a halving search, only those of the last iteration, which used most rows. The
-    index is the position in the search.
+    Of a halving search only the last iteration, which used the most rows, is compared.
+    The index is the position in the search.
     """
     table = results_of(cv_results, *metrics)
     means = table[[_MEAN + metric for metric in metrics]].set_axis([*metrics], axis=1)
@@ -214,7 +214,7 @@ def compared_means(cv_results: CVResults, *metrics: str) -> pd.DataFrame:
 def results_of(cv_results: Any, *metrics: str) -> pd.DataFrame:
     """Return means and standard deviations of the scores of a search.
 
-    A row is a candidate. Of a halving search there is also the iteration, "iter".
+    Each row is a candidate. A halving search has also the column "iter".
     """
     if not isinstance(cv_results, (Mapping, pd.DataFrame)):
         raise ValueError(
@@ -259,9 +259,9 @@ def metrics_of(cv_results: Any) -> list[str]:
 def _numbers(
     cv_results: CVResults, column: str, n_candidates: int | None = None
 ) -> Floats:
-    """Return a column with one number for each candidate, or raise.
+    """Return a column of the results as numbers, one for each candidate.
 
-    There must be one candidate at least, or as many as given.
+    Raises if the column does not have `n_candidates` numbers, by default at least one.
     """
     must = f"cv_results[{column!r}] must have one number for each candidate of the"
     try:
@@ -300,7 +300,7 @@ def folds_of(cv_results: CVResults, metric: str) -> list[Floats]:
 
 
 def first_best(means: pd.DataFrame, *metrics: str) -> int:
-    """Return the position of the largest score, ties by the next metric."""
+    """Return the position of the largest score; the next metric breaks ties."""
     order = np.lexsort([-means[metric] for metric in reversed(metrics)])
     return int(means.index[order[0]])
 
@@ -377,7 +377,7 @@ class BestUnder(Rule):
             )
 
     def _fairness_of(self, scores: pd.DataFrame) -> pd.Series:
-        """Return how far the disparity that is nearest to its limit is within it."""
+        """Return the smallest distance of a disparity below its limit."""
         within = scores.to_numpy() + np.array(limits_of(self), dtype=float)
         return pd.Series(within.min(axis=1), scores.index)
 
@@ -405,7 +405,7 @@ class BestUnder(Rule):
 
 
 def limits_of(rule: BestUnder) -> list[Any]:
-    """Return limits of the fairness scores of a rule, one for each or one for all."""
+    """Return the limit of each fairness score of a rule; one number holds for all."""
     limit: Any = rule.limit
     several = isinstance(limit, Sequence) and not isinstance(limit, str)
     return [*limit] if several else [limit]
@@ -431,7 +431,7 @@ class FairestWithin(Rule):
         The performance that may be lost: with ``kind="relative"`` a share of the best
         one, of which None stands for 0.05; with ``"absolute"`` a number of its unit.
     kind : {"relative", "absolute", "one_standard_error"}, default="relative"
-        How the least performance, a mean score, is computed:
+        How the lowest performance, a mean score, is computed:
 
         - ``"relative"``: ``1 - tolerance`` times the best mean score, with `tolerance`
           in [0, 0.5]. It needs positive scores.
@@ -451,7 +451,7 @@ class FairestWithin(Rule):
     Warns
     -----
     UserWarning
-        If no candidate reaches the least performance, because `reference` is higher
+        If no candidate reaches the lowest performance, because `reference` is higher
         than all of them: the best performer is taken. If the rule does not apply,
         because `cv_results` has no metric of these names, the best performance is not
         positive with ``kind="relative"``, or there are fewer than two folds with
@@ -479,16 +479,17 @@ class FairestWithin(Rule):
     the search stops at the first.
 
     scikit-learn calls `refit` after all fits, with their results alone, and discards
-    these if it raises. So a wrong name fails before the fits only where `scoring` is
-    made by ``rule.scoring``; else a rule that cannot choose takes a candidate and
-    warns. The results are kept: call another rule on the ``cv_results_`` of the search.
+    the results if `refit` raises. So a wrong name fails before the fits only where
+    `scoring` is made by ``rule.scoring``. Otherwise a rule that cannot choose takes a
+    candidate and warns. The results are kept: call another rule on the ``cv_results_``
+    of the search.
 
     Searches set `best_index_` and `best_params_` to the choice, but no `best_score_`,
     as with any function for `refit`. ``search.score(X, y)`` is the performance: a rule
-    equals, and has the hash of, the name of its performance metric, which is how a
-    search finds its scorer. Halving searches take one metric only and ignore a
-    function for `refit`: call the rule on their ``cv_results_``, where it compares the
-    candidates of the last iteration.
+    equals the name of its performance metric and has the same hash, so that a search
+    finds the scorer. Halving searches take one metric only and ignore a function for
+    `refit`: call the rule on their ``cv_results_``, where it compares the candidates of
+    the last iteration.
 
     References
     ----------
@@ -571,14 +572,14 @@ class FairestWithin(Rule):
         )
 
     def _choose(self, cv_results: CVResults, means: pd.DataFrame) -> int:
-        least = self.min_performance(cv_results)
-        within = means[means["performance"] >= least - _MEAN_ROUNDING]
+        tolerated = self.min_performance(cv_results)
+        within = means[means["performance"] >= tolerated - _MEAN_ROUNDING]
         if len(within):
             return first_best(within, "fairness", "performance")
         best = first_best(means, "performance", "fairness")
         warn_user(
-            f"No candidate has {self.performance} of at least {least:.6g}; the best "
-            f"performer is taken, with {means.loc[best, 'performance']:.6g}.",
+            f"No candidate has {self.performance} of at least {tolerated:.6g}; the "
+            f"best performer is taken, with {means.loc[best, 'performance']:.6g}.",
         )
         return best
 
@@ -712,7 +713,7 @@ def pareto_front(
 def _reference(
     reference_point: ArrayLike | None, points: Floats, n_metrics: int
 ) -> Floats:
-    """Return the reference point of the hypervolume, by default the smallest scores."""
+    """Return the reference point of the hypervolume; by default the smallest scores."""
     if reference_point is None:
         return points.min(axis=0) if len(points) else np.full(n_metrics, np.nan)
     reference = np.asarray(reference_point)
@@ -729,10 +730,10 @@ def _reference(
 
 
 def non_dominated(points: Floats) -> Bools:
-    """Return which points, of coordinates to be maximised, no other point dominates.
+    """Return which points are not dominated, where larger coordinates are better.
 
-    Equal points do not dominate each other. Two coordinates take O(n log n), more take
-    O(n) comparisons with each point of the front.
+    Equal points do not dominate each other. Two coordinates take O(n log n), more
+    coordinates O(n) comparisons with each point of the front.
     """
     if not len(points):
         return np.zeros(0, dtype=bool)
@@ -751,9 +752,9 @@ def non_dominated(points: Floats) -> Bools:
 
 
 def hypervolume(points: Floats, reference: Floats) -> float:
-    """Return volume between a reference point and the points that are better than it.
+    """Return the volume between a reference point and the points better than it.
 
-    It sums slices along the last coordinate, recursively, down to two coordinates.
+    Slices along the last coordinate are summed, recursively, down to two coordinates.
     """
     # Points at the reference point in some coordinate add nothing: > is as good as >=.
     points = points[(points > reference).all(axis=1)]

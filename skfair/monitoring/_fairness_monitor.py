@@ -34,15 +34,16 @@ from skfair.groups import (
 from skfair.metrics._as_metric import METRICS, as_metric, changed_options
 from skfair.metrics._confidence_interval import (
     ConfidenceInterval,
-    bounded_metric,
-    join,
+    join_comparisons,
     lower_bound,
-    smallest_level,
+    metric_with_noise_bounds,
+    smallest_tail,
     upper_bound,
 )
 from skfair.metrics._madd import MADD
-from skfair.metrics._madd_bins import bins_of
-from skfair.metrics._metric import Metric, undefined_estimate
+from skfair.metrics._madd_bins import bin_scores
+from skfair.metrics._metric import Metric
+from skfair.metrics._parts import undefined_estimate
 from skfair.metrics._quantiles import UNDEFINED, Comparisons, Method
 from skfair.metrics._undefined import (
     comparable_groups,
@@ -73,13 +74,13 @@ _ENTRIES = (
     "blocks",
     "change",
 )
-#: Share of the level that is kept for groups and strata that appear later.
+#: Share of the error probability that is kept for groups and strata that appear later.
 _LATER = 0.1
 #: Share of the looks, at least, that the recent rows are from without a change.
 _RECENT = 0.25
 
 
-#: A number of consecutive looks, and the table of their rows, or those of strata.
+#: A number of consecutive looks, and the table of their rows, or tables by stratum.
 Block = tuple[int, Any]
 #: Largest number of blocks of the same number of looks.
 _OF_ONE_LENGTH = 4
@@ -88,18 +89,26 @@ N_SCORES = 256
 #: The sum of 1 / (n log(n)**2) over all n from 2 on is 2.1097.
 _SUM_OF_SHARES = 2.11
 #: Levels at which the bounds of two samples are compared.
-_N_LEVELS = 24
+_N_TAILS = 24
 
 
 class Disparity(NamedTuple):
-    """Disparity of the groups that are large enough."""
+    """Disparity between the groups that are large enough."""
 
     comparisons: Comparisons
     stratum: Hashable  # where it is largest
     n_groups: int  # that are compared
-    # Numbers of groups, strata and rates, large enough or not, and the least size.
+    # Numbers of groups, strata and rates, large enough or not, and the smallest size.
     known: tuple[int, ...]
     n_waiting: int  # groups, in all strata together, that are too small
+
+
+class Change(NamedTuple):
+    """Numbers of looks before a change: an estimate, and the ends of its interval."""
+
+    estimate: int
+    first: int
+    last: int
 
 
 class FairnessMonitor:
@@ -123,10 +132,10 @@ class FairnessMonitor:
         minus it is the largest probability that there is ever a false alarm.
     min_group_size : int, default=10
         Groups with fewer rows so far are left out of the comparison and named by a
-        warning; they join when they have grown. Rows are those that count in the
-        metric, with equalized odds those of each true label. Within strata it is the
-        size of a group in the stratum. The `min_group_size` of a `Groups` counts if it
-        is larger.
+        warning; they join when they have grown. Only rows that count in the metric are
+        counted, with equalized odds those of each true label, and with strata those of
+        the group in each stratum. If the `min_group_size` of a `Groups` is larger, it
+        takes precedence.
 
     Attributes
     ----------
@@ -161,19 +170,19 @@ class FairnessMonitor:
     1 - `confidence_level` of ever being false.
 
     To find changes, scores in [0, 1] are rounded down to multiples of 1/256, or to the
-    bins of MADD. At most four sums of batches are kept of each length 1, 2, 4, ... in
-    looks: these begin where the rows before and since are compared.
+    bins of MADD. Of each length of 1, 2, 4, ... looks at most four sums of batches are
+    kept; the rows before and since are compared where these sums begin.
 
-    The disparity is that of the groups that are large enough. All pairs of groups, of
-    all strata, share 0.9 of the level, whether they are large enough or not: these are
-    the groups and strata that are known at the first look at which two groups can be
-    compared, labels of a `Groups` or categories without rows included. They keep their
-    shares when they join. The remaining tenth is for looks after groups or strata
-    appear that were not known, since the share of each pair then changes. While groups
-    of the first look are too small, the upper end is higher: it has its share of the
-    level for each set of groups that may be compared.
+    The disparity compares the groups that are large enough. All pairs of known groups,
+    in all strata, share 0.9 of the level, whether the groups are large enough or not.
+    The known groups and strata are those at the first look at which two groups can be
+    compared, labels of a `Groups` or categories without rows included. Groups keep
+    their shares when they join. The remaining tenth is for looks after unknown groups
+    or strata appear, since the share of each pair then changes. While groups of the
+    first look are too small, the upper end is higher: it has its share of the level for
+    each set of groups that may be compared.
 
-    A change is one of the groups that are large enough both before and since a look.
+    A change concerns only groups that are large enough both before and since a look.
 
     References
     ----------
@@ -205,8 +214,8 @@ class FairnessMonitor:
         confidence_level: float = 0.95,
         min_group_size: int = 10,
     ) -> None:
-        self._metric = bounded_metric(metric)
-        largest = self._metric.largest
+        self._metric = metric_with_noise_bounds(metric)
+        largest = self._metric.upper_limit
         if largest == math.inf:
             raise ValueError(
                 f"metric must have a largest value, but {self._metric.name} of "
@@ -232,13 +241,13 @@ class FairnessMonitor:
         self._looks: list[dict[str, Any]] = []
         self._blocks: list[Block] = []
         # When a change began: the estimate, and the ends of its interval.
-        self._change: tuple[int, int, int] | None = None
+        self._change: Change | None = None
 
     def __repr__(self) -> str:
-        seen = "no rows"
+        history = "no rows"
         if self._looks:
-            last = self._last()
-            seen = (
+            last = self._last_look()
+            history = (
                 f"{counted(last['n_rows'], 'row')} in "
                 f"{counted(len(self._looks), 'look')}, value {last['value']:.4g} "
                 f"[{last['lower']:.4g}, {last['upper']:.4g}], "
@@ -247,12 +256,12 @@ class FairnessMonitor:
         return (
             f"FairnessMonitor({self._metric_text}, at_most={self.at_most!r}, "
             f"confidence_level={self.confidence_level!r}, "
-            f"min_group_size={self.min_group_size!r}; {seen})"
+            f"min_group_size={self.min_group_size!r}; {history})"
         )
 
     @property
     def _metric_text(self) -> str:
-        """Name of the metric, with its options as they are typed."""
+        """Return the name of the metric, with its options as keywords."""
         name, options = self._metric.name, changed_options(self._metric)
         settings = [f", {name}={value!r}" for name, value in sorted(options.items())]
         return f"partial({name}{''.join(settings)})" if settings else name
@@ -298,10 +307,10 @@ class FairnessMonitor:
         """
         batch = self._observe(y_true, y_score, sensitive_features, control_features)
         self._check_strata(batch)
-        total = batch if self.table_ is None else added(self.table_, batch)
+        total = batch if self.table_ is None else add_tables(self.table_, batch)
         look = self._look(total)
         if self._n_scores is not None:  # unless scores have any scale
-            batch = rounded(batch, self._n_scores)
+            batch = round_scores(batch, self._n_scores)
         blocks = add_look(self._blocks, batch)
         recent, change = self._recent(blocks)
         self.table_, self._blocks, self._change = total, blocks, change
@@ -363,9 +372,11 @@ class FairnessMonitor:
         merged.table_, merged._blocks = self.table_, self._blocks
         for other in others:
             merged._check_strata(other.table_)
-            merged.table_ = added(merged.table_, other.table_)
+            merged.table_ = add_tables(merged.table_, other.table_)
             pairs = zip(merged._blocks, other._blocks, strict=True)
-            merged._blocks = [(n, added(own, more)) for (n, own), (_, more) in pairs]
+            merged._blocks = [
+                (n, add_tables(table, more)) for (n, table), (_, more) in pairs
+            ]
         recent, merged._change = merged._recent(merged._blocks)
         merged._looks.append(merged._look(merged.table_) | recent)
         return merged
@@ -396,10 +407,10 @@ class FairnessMonitor:
 
         With strata these are the groups that are compared in none.
         """
-        self._last()
+        self._last_look()
         parts = _parts(self.table_)
-        compared = _compared_groups(parts, self._smallest(parts))
-        rows = dict.fromkeys(_groups_of(parts), 0)
+        compared = _compared_groups(parts, self._smallest_size(parts))
+        rows = dict.fromkeys(_list_groups(parts), 0)
         for part in parts.values():
             for group, count in zip(part.labels, part.counts.tolist(), strict=True):
                 rows[group] += count
@@ -414,17 +425,17 @@ class FairnessMonitor:
         ValueError
             If there was no look yet.
         """
-        return self._anytime(*(self._last()[name] for name in _COLUMNS[1:4]))
+        return self._anytime(*(self._last_look()[name] for name in _COLUMNS[1:4]))
 
     @property
     def pvalue_(self) -> float:
         """Smallest p-value so far, of the disparity being at most `at_most`."""
-        return float(self._last()["pvalue"])
+        return float(self._last_look()["pvalue"])
 
     @property
     def alarm_(self) -> bool:
         """Whether the disparity was ever certain to be above `at_most`."""
-        return bool(self._last()["alarm"])
+        return bool(self._last_look()["alarm"])
 
     @property
     def change_alarm_(self) -> bool:
@@ -432,15 +443,15 @@ class FairnessMonitor:
 
         It was certain to differ from the disparity of the rows before that look.
         """
-        return bool(self._last()["change_alarm"])
+        return bool(self._last_look()["change_alarm"])
 
     @property
     def change_time_(self) -> ConfidenceInterval | None:
         """When the disparity changed: how many looks there were before.
 
-        It is the position of a look in the index of `history_`, the first being 0, with
-        an interval for it that holds if the distributions changed once. None as long
-        as no disparity was certain to differ from the one before.
+        The number is the position of a look in the index of `history_`, from 0. Its
+        interval holds if the distributions changed once. None as long as no disparity
+        was certain to differ from an earlier one.
         """
         if self._change is None:
             return None
@@ -449,7 +460,7 @@ class FairnessMonitor:
     @property
     def value_recent_(self) -> float:
         """Disparity of the recent rows: `interval_recent_` says which they are."""
-        return float(self._last()["recent"])
+        return float(self._last_look()["recent"])
 
     @property
     def interval_recent_(self) -> ConfidenceInterval:
@@ -458,7 +469,7 @@ class FairnessMonitor:
         These are the rows since the change, if there was one, else those of about the
         last quarter of all looks. The intervals of all looks hold at once.
         """
-        return self._anytime(*(self._last()[name] for name in _RECENT_COLUMNS[:3]))
+        return self._anytime(*(self._last_look()[name] for name in _RECENT_COLUMNS[:3]))
 
     def _anytime(self, value: float, lower: float, upper: float) -> ConfidenceInterval:
         """Return the interval that holds at all looks at once."""
@@ -490,7 +501,7 @@ class FairnessMonitor:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Return the monitor of which `to_dict` made a dictionary.
+        """Return a monitor from the dictionary that `to_dict` made.
 
         Parameters
         ----------
@@ -534,7 +545,7 @@ class FairnessMonitor:
             _check_entry("looks", data["looks"], lambda looks: len(looks) <= n_looks)
             if change := data["change"]:
                 _check_entry("change", change, _are_three)
-                monitor._change = tuple(change)
+                monitor._change = Change(*change)
         except (TypeError, KeyError) as error:
             raise ValueError(
                 f"data must be a state that {cls.__name__}.to_dict has returned, but "
@@ -549,7 +560,7 @@ class FairnessMonitor:
         sensitive_features: ArrayLike | None = None,
         control_features: ArrayLike | None = None,
     ) -> Any:
-        """Return the table of rows, or of each stratum."""
+        """Return the table of a batch of rows, or the table of each stratum."""
         columns = sensitive_features, control_features
         if not isinstance(y_score, Mapping):
             return self._count(y_true, y_score, *columns)
@@ -571,7 +582,7 @@ class FairnessMonitor:
         return dict(zip(strata, counted, strict=True))
 
     def _count(self, y_true: Any, y_score: Any, *columns: Any) -> Any:
-        """Count rows, or those of each stratum, in a table of equal weights."""
+        """Count rows, or the rows of each stratum, in a table without weights."""
         rows = self._metric.read(y_true, y_score, *columns)
         if rows.weight is not None:
             raise ValueError(
@@ -579,27 +590,27 @@ class FairnessMonitor:
                 "the bounds of a monitor hold."
             )
         check_shape(rows.y_pred, self._metric.inputs[1])
-        (checked,) = self._metric.parts(rows)
+        (checked,) = self._metric.check_classes(rows)
         if rows.strata is None:
             return table_of(self._metric.condense(checked))
         by_stratum = {}
-        for label, own in rows.split_by_stratum():
-            if not len(own):
+        for label, positions in rows.split_by_stratum():
+            if not len(positions):
                 continue
-            part = replace(checked[own], strata=None)
+            part = replace(checked[positions], strata=None)
             table = table_of(self._metric.condense(part))
-            n_counted, n_own = table.counts.sum(), part.n_people
-            if self._metric.averages_strata and n_counted != n_own:
+            n_counted, n_people = table.counts.sum(), part.n_people
+            if self._metric.averages_strata and n_counted != n_people:
                 raise ValueError(
                     "metric must have multistratum='max' where only some rows count, "
-                    f"as in rates of one true label: {n_counted} of {n_own} rows "
+                    f"as in rates of one true label: {n_counted} of {n_people} rows "
                     f"of the stratum {label!r} do, and its weight is that of all."
                 )
             by_stratum[label] = table
         return by_stratum
 
     def _check_strata(self, batch: Any) -> None:
-        """Raise if a batch has strata and earlier rows have not, or the reverse."""
+        """Raise unless both the batch and earlier rows have strata, or neither."""
         before = self.table_
         if before is not None and isinstance(before, dict) != isinstance(batch, dict):
             raise ValueError(
@@ -609,20 +620,18 @@ class FairnessMonitor:
             strata = dict.fromkeys([*(self.table_ or ()), *batch])
             warn_of_look_alikes(strata, "control_features")
 
-    def _recent(
-        self, blocks: list[Block]
-    ) -> tuple[dict[str, Any], tuple[int, int, int] | None]:
-        """Return the entries of a look about the recent rows, and when a change began.
+    def _recent(self, blocks: list[Block]) -> tuple[dict[str, Any], Change | None]:
+        """Return the entries of a look about the recent rows, and the change, if any.
 
-        All statements of all looks hold at once. One half of the level of a look is
-        for differences of the rows before and since a start, a quarter for those of the
-        rows between two starts and since, and a quarter for intervals.
+        All statements of all looks hold at once. Half of a look's error probability is
+        spent on the differences between rows before and since each start, a quarter on
+        the differences that narrow the time of the change, and a quarter on intervals.
         """
-        n_looks, splits = sum(n for n, _ in blocks), splits_of(blocks)
-        level = (1 - self.confidence_level) * share_of_look(n_looks)
-        since = {0: reduce(added, [part for _, part in blocks])}
+        n_looks, splits = sum(n for n, _ in blocks), split_blocks(blocks)
+        look_tail = (1 - self.confidence_level) * look_share(n_looks)
+        since = {0: reduce(add_tables, [part for _, part in blocks])}
         since |= {start: later for start, _, later in splits}
-        tail = level / (4 * max(len(splits), 1))
+        tail = look_tail / (4 * max(len(splits), 1))
         distances = {
             start: self._distance(before, later, tail)
             for start, before, later in splits
@@ -631,15 +640,15 @@ class FairnessMonitor:
         if distances:
             best = max(distances, key=distances.__getitem__)
             if change is None and distances[best] > 0:
-                change = best, 1, n_looks - 1
+                change = Change(best, 1, n_looks - 1)
             if change is not None:
                 tail /= max(len(splits) - 1, 1)
-                change = self._narrowed(change, blocks, best, since[best], tail)
+                change = self._narrow_change(change, blocks, best, since[best], tail)
         if change is None:
             start = max(look for look in since if look <= (1 - _RECENT) * n_looks)
         else:
-            start = min(look for look in since if look >= change[0])
-        tail = level / (8 * len(since))
+            start = min(look for look in since if look >= change.estimate)
+        tail = look_tail / (8 * len(since))
         alarmed = bool(self._looks) and self._looks[-1]["change_alarm"]
         comparisons = self._compare_once(since[start])
         ends = lower_bound(comparisons, tail), upper_bound(comparisons, tail)
@@ -647,17 +656,17 @@ class FairnessMonitor:
         entries = zip(_RECENT_COLUMNS, (comparisons.value, *ends, alarm), strict=True)
         return dict(entries), change
 
-    def _narrowed(
+    def _narrow_change(
         self,
-        change: tuple[int, int, int],
+        change: Change,
         blocks: list[Block],
         best: int,
         later: Any,
         tail: float,
-    ) -> tuple[int, int, int]:
-        """Move the first possible look of a change past rows with another disparity.
+    ) -> Change:
+        """Narrow the interval of a change by rows before its best estimate.
 
-        If rows between a look and `best` differ from those since, the change began
+        If rows between a look and `best` differ from the rows since, the change began
         after that look.
         """
         estimate, first, last = change
@@ -668,33 +677,33 @@ class FairnessMonitor:
                 continue
             if not first <= end < last:
                 break
-            between = part if between is None else added(part, between)
+            between = part if between is None else add_tables(part, between)
             if self._distance(between, later, tail) > 0:
                 first = end + 1
                 break
-        return max(estimate, first), first, last
+        return Change(max(estimate, first), first, last)
 
     def _distance(self, first: Any, second: Any, tail: float) -> float:
         """Return how far apart the bounds of two samples are.
 
-        Only groups that are large enough in both are compared: a group that has become
-        so, or has appeared, is no change of the others.
+        Only groups that are large enough in both are compared, since a group that grows
+        or appears is not a change of the other groups.
         """
         ours, theirs = _parts(first), _parts(second)
-        smallest, both = self._smallest(ours, theirs), []
+        smallest, samples = self._smallest_size(ours, theirs), []
         for label in (label for label in ours if label in theirs):
             pair = ours[label], theirs[label]
             true = _true_classes(*pair)
             large = [_large_groups(part, smallest, true) for part in pair]
             groups = [group for group in large[0] if group in large[1]]
-            both.append([select_groups(part, groups) for part in pair])
-        if not both:
+            samples.append([select_groups(part, groups) for part in pair])
+        if not samples:
             return -math.inf
         before, since = (
             self._compare_once(
                 dict(enumerate(parts)) if isinstance(first, dict) else parts[0]
             )
-            for parts in zip(*both, strict=True)
+            for parts in zip(*samples, strict=True)
         )
         return separation(before, since, tail)
 
@@ -712,16 +721,16 @@ class FairnessMonitor:
         epoch, known, n_waiting = [last[n] for n in names] if last else (0, (), 0)
         if not math.isnan(comparisons.value) and now != known:
             epoch, known, n_waiting = epoch + 1, now, waiting
-        # Each of the comparisons has another share of the level in each epoch.
+        # Each of the comparisons has another share of the error in each epoch.
         share = 1 - _LATER if epoch < 2 else _LATER / (epoch * (epoch - 1))
-        level = (1 - self.confidence_level) * share
+        tail = (1 - self.confidence_level) * share
         pvalue = min(self._pvalue(comparisons) / share, last["pvalue"] if last else 1.0)
         return {
             "n_rows": sum(int(p.counts.sum()) for p in _parts(table).values()),
             "value": comparisons.value,
-            "lower": lower_bound(comparisons, level / 2),
+            "lower": lower_bound(comparisons, tail / 2),
             # Each group that joins may change which pair has the largest disparity.
-            "upper": upper_bound(comparisons, level / 2 / (1 + n_waiting)),
+            "upper": upper_bound(comparisons, tail / 2 / (1 + n_waiting)),
             "pvalue": pvalue,
             "alarm": bool(pvalue <= 1 - self.confidence_level),
             "n_groups": n_groups,
@@ -731,67 +740,69 @@ class FairnessMonitor:
             "n_waiting": n_waiting,
         }
 
-    def _smallest(self, *several: Mapping[Hashable, Any]) -> int:
-        """Return the least number of rows of a group that is compared."""
-        given = (part.min_group_size for parts in several for part in parts.values())
-        return max(self.min_group_size, max(given, default=1))
+    def _smallest_size(self, *several: Mapping[Hashable, Any]) -> int:
+        """Return the smallest number of rows of a group that is compared."""
+        sizes = (part.min_group_size for parts in several for part in parts.values())
+        return max(self.min_group_size, max(sizes, default=1))
 
     def _disparity(self, table: Any, method: Method = "anytime") -> Disparity:
         """Return the disparity of a table, the largest over strata or their mean.
 
-        Bounds for all looks give each pair of groups its share of the level, large
-        enough or not.
+        In bounds for all looks, each pair of groups has a share of the level, even if
+        the groups are too small.
         """
         parts, within = _parts(table), isinstance(table, dict)
-        every, smallest = _groups_of(parts), self._smallest(parts)
-        found, reasons, large = {}, {}, {}
+        groups, smallest = _list_groups(parts), self._smallest_size(parts)
+        defined, reasons, large = {}, {}, {}
         for label, part in parts.items():
             large[label] = _large_groups(part, smallest)
-            comparisons = self._compare_large(part, every, smallest, method)
+            comparisons = self._compare_large(part, groups, smallest, method)
             reasons[label], message = comparisons.reason, comparisons.message
             if not math.isnan(comparisons.value):
-                found[label] = comparisons
+                defined[label] = comparisons
         if within:
-            message = self._message_of_strata(reasons, any_found=bool(found))
+            message = self._message_of_strata(reasons, any_found=bool(defined))
         if method == "anytime":
-            n_all = len(parts) * len(every) * (len(every) - 1)
-            for label, comparisons in found.items():
+            n_all = len(parts) * len(groups) * (len(groups) - 1)
+            for label, comparisons in defined.items():
                 n_large = len(large[label])
-                share = n_large * (n_large - 1) * len(found) / n_all
-                found[label] = _assign_level_share(comparisons, share)
-        known = len(every), len(parts), sum(map(_n_rates, parts.values())), smallest
-        n_groups = sum(len(large[label]) for label in found)
-        n_waiting = len(parts) * len(every) - sum(map(len, large.values()))
+                share = n_large * (n_large - 1) * len(defined) / n_all
+                defined[label] = _assign_tail_share(comparisons, share)
+        known = len(groups), len(parts), sum(map(_n_rates, parts.values())), smallest
+        n_groups = sum(len(large[label]) for label in defined)
+        n_waiting = len(parts) * len(groups) - sum(map(len, large.values()))
         sizes = n_groups, known, n_waiting
         largest, weights = None, None
         if within and self._metric.averages_strata:
-            weights = [float(parts[label].counts.sum()) for label in found]
-        elif found:
-            largest = max(found, key=lambda label: found[label].value)
-        joined = join([*found.values()], weights) if found else UNDEFINED
+            weights = [float(parts[label].counts.sum()) for label in defined]
+        elif defined:
+            largest = max(defined, key=lambda label: defined[label].value)
+        joined = (
+            join_comparisons([*defined.values()], weights) if defined else UNDEFINED
+        )
         return Disparity(joined._replace(message=message), largest, *sizes)
 
     def _message_of_strata(
         self, reasons: Mapping[Hashable, str], *, any_found: bool
     ) -> str:
-        """Warn of the strata that are left out, or of groups in them."""
+        """Write which strata are left out, or which groups within strata."""
         text = describe_strata(reasons, undefined=not any_found)
         if not any_found:
             return undefined_estimate(self._metric.name, text).message
         return f"{self._metric.name} {text}." if text else ""
 
     def _compare_large(
-        self, table: Any, every: list[Hashable], smallest: int, method: Method
+        self, table: Any, groups: list[Hashable], smallest: int, method: Method
     ) -> Comparisons:
         """Compare the groups of one stratum that are large enough.
 
-        Of the groups of any stratum, `every`, the others are named.
+        `groups` holds the groups of all strata: a group that is not compared is named.
         """
         if self._metric.leaves_groups_out:
             return self._compare(table._rows, method, smallest)
         rows = _rows_by_group(table)
-        sizes = np.array([rows.get(group, 0) for group in every], dtype=np.intp)
-        large, reason = comparable_groups(every, sizes, smallest)
+        sizes = np.array([rows.get(group, 0) for group in groups], dtype=np.intp)
+        large, reason = comparable_groups(groups, sizes, smallest)
         name, which = self._metric.name, " that count"
         if reason and table._rows.y_true is not None:
             which = " of each true label"
@@ -801,17 +812,17 @@ class FairnessMonitor:
             return UNDEFINED._replace(reason=reason, message=message)
         if not reason:
             return self._compare(table._rows, method)
-        small = [every[i] for i in np.flatnonzero(sizes < smallest)]
-        few = describe_left_out(small, len(every), smallest, which)
-        own = select_groups(table, [every[i] for i in large])
-        return self._compare(own._rows, method)._replace(
+        small = [groups[i] for i in np.flatnonzero(sizes < smallest)]
+        few = describe_left_out(small, len(groups), smallest, which)
+        selected = select_groups(table, [groups[i] for i in large])
+        return self._compare(selected._rows, method)._replace(
             reason=reason, message=f"{name} leaves groups out: {few}."
         )
 
     def _compare(
         self, cells: Rows, method: Method, min_group_size: int | None = None
     ) -> Comparisons:
-        """Return the disparity of cells that were kept, with bounds of the noise."""
+        """Return the disparity of selected groups, with bounds of its noise."""
         if min_group_size is not None:
             groups = replace(cells.groups, min_group_size=min_group_size)
             cells = cells.replace_groups(groups)
@@ -819,15 +830,15 @@ class FairnessMonitor:
         return self._metric.compare(observed, method)
 
     def _pvalue(self, bounds: Comparisons) -> float:
-        """Return the smallest level whose lower bound exceeds `at_most`, or 1."""
+        """Return the smallest probability whose lower bound exceeds `at_most`, or 1."""
         if math.isnan(bounds.value):
             return 1.0
-        # The bound as it is: cut at 0, it would be at a limit of 0 for every level.
-        return smallest_level(
-            lambda level: self.at_most - bounds.low(level / bounds.n_comparisons)
+        # The bound as it is: cut at 0, it would be at a limit of 0 for every tail.
+        return smallest_tail(
+            lambda tail: self.at_most - bounds.low(tail / bounds.n_comparisons)
         )
 
-    def _last(self) -> dict[str, Any]:
+    def _last_look(self) -> dict[str, Any]:
         """Return the last row of the history."""
         if not self._looks:
             raise ValueError("the monitor has seen no rows yet: call update first.")
@@ -848,12 +859,12 @@ def _metric_to_dict(metric: Metric) -> dict[str, Any]:
 
 
 def _metric_from_dict(data: Any) -> Metric:
-    """Return the metric of a name and options."""
+    """Return the metric with a name and options from JSON."""
     if not isinstance(data, Mapping) or set(data) != {"name", "options"}:
         raise ValueError(
             f"metric must be a dictionary of name and options, got {brief(data)}."
         )
-    by_name = [kind.name for kind in METRICS.values() if kind.bounded]
+    by_name = [kind.name for kind in METRICS.values() if kind.has_noise_bounds]
     name, options = data["name"], data["options"]
     if not isinstance(name, str) or name not in by_name:
         raise ValueError(
@@ -868,17 +879,17 @@ def _metric_from_dict(data: Any) -> Metric:
 
 
 def _parts(table: Any) -> Mapping[Hashable, Any]:
-    """Return the tables of strata by label, of which there may be one only."""
+    """Return the table of each stratum by label; without strata the label is None."""
     return table if isinstance(table, dict) else {None: table}
 
 
-def _groups_of(parts: Mapping[Hashable, Any]) -> list[Hashable]:
-    """List the groups of any stratum, those without rows included."""
+def _list_groups(parts: Mapping[Hashable, Any]) -> list[Hashable]:
+    """List the groups of all strata, including groups without rows."""
     return list(dict.fromkeys(g for part in parts.values() for g in part.labels))
 
 
 def _rows_by_label(table: CountTable) -> dict[Hashable, Integers]:
-    """Count the people of each group by true class, none without true labels."""
+    """Count the people of each group by true class; empty without true labels."""
     rows = table._rows
     if rows.y_true is None:
         return {}
@@ -918,7 +929,7 @@ def _compared_groups(parts: Mapping[Hashable, Any], smallest: int) -> set[Hashab
 
 
 def _n_rates(table: CountTable) -> int:
-    """Count the rates of a group that are compared, beside 1 without true labels."""
+    """Count the rates that are compared in each group."""
     rows = table._rows
     if rows.y_true is None:
         return 1
@@ -935,16 +946,16 @@ def select_groups(table: CountTable, labels: Sequence[Hashable]) -> CountTable:
     return CountTable._wrap(table._rows.replace_groups(groups).grouped())
 
 
-def _assign_level_share(comparisons: Comparisons, share: float) -> Comparisons:
-    """Return comparisons as one, with a share of the level that is split over them."""
+def _assign_tail_share(comparisons: Comparisons, share: float) -> Comparisons:
+    """Count comparisons as one, and split a share of the tail over them."""
     low, n_comparisons = comparisons.low, comparisons.n_comparisons
     return comparisons._replace(
-        n_comparisons=1, low=lambda level: low(level * share / n_comparisons)
+        n_comparisons=1, low=lambda tail: low(tail * share / n_comparisons)
     )
 
 
 def _table_to_json(table: Any) -> Any:
-    """Return a table, or those of strata, as lists, numbers and text."""
+    """Return a table, or the table of each stratum, in types of JSON."""
     if isinstance(table, dict):
         strata = [[label_to_json(key), part.to_dict()] for key, part in table.items()]
         return {"strata": strata}
@@ -984,7 +995,7 @@ def _look_from_json(look: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_entry(name: str, value: Any, is_valid: Callable[[Any], bool]) -> None:
-    """Raise unless an entry of a state has its type and size."""
+    """Raise unless an entry of a state has the expected type and size."""
     if not is_valid(value):
         raise TypeError(f"{name} is {brief(value)[:80]}")
 
@@ -1009,7 +1020,7 @@ def _are_three(value: Any) -> bool:
     return len(value) == 3 and all(map(_is_whole, value))
 
 
-#: What the entries of a look must be that are no numbers.
+#: What the entries of a look must be that are not numbers.
 _IS_ENTRY: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("n_rows", "n_groups", "epoch", "n_waiting"), _is_whole),
     **dict.fromkeys(("alarm", "change_alarm"), lambda value: isinstance(value, bool)),
@@ -1018,19 +1029,19 @@ _IS_ENTRY: dict[str, Callable[[Any], bool]] = {
 }
 
 
-def added(total: Any, batch: Any) -> Any:
-    """Add up two tables, or those of each stratum."""
+def add_tables(total: Any, batch: Any) -> Any:
+    """Add up two tables, or the two tables of each stratum."""
     if not isinstance(batch, dict):
         return total + batch
-    both = total.keys() & batch.keys()
-    return total | batch | {label: total[label] + batch[label] for label in both}
+    common = total.keys() & batch.keys()
+    return total | batch | {label: total[label] + batch[label] for label in common}
 
 
-def rounded(table: Any, n_scores: int) -> Any:
+def round_scores(table: Any, n_scores: int) -> Any:
     """Round scores of distributions down to multiples of 1 / n_scores below 1."""
     if isinstance(table, dict):
-        return {label: rounded(part, n_scores) for label, part in table.items()}
-    scores = bins_of(table._rows.y_pred, n_scores) / n_scores
+        return {label: round_scores(part, n_scores) for label, part in table.items()}
+    scores = bin_scores(table._rows.y_pred, n_scores) / n_scores
     return CountTable._wrap(merge_cells(replace(table._rows, y_pred=scores)))
 
 
@@ -1042,47 +1053,48 @@ def add_look(blocks: Sequence[Block], batch: Any) -> list[Block]:
         if len(alike) <= _OF_ONE_LENGTH:
             return joined
         i = alike[0]
-        joined[i : i + 2] = [(2 * length, added(joined[i][1], joined[i + 1][1]))]
+        joined[i : i + 2] = [(2 * length, add_tables(joined[i][1], joined[i + 1][1]))]
         length *= 2
 
 
-def splits_of(blocks: Sequence[Block]) -> list[tuple[int, Any, Any]]:
-    """Return how many looks are before each block, and the rows before and since."""
+def split_blocks(blocks: Sequence[Block]) -> list[tuple[int, Any, Any]]:
+    """Return for each block the number of earlier looks, and rows before and since."""
     lengths, parts = zip(*blocks, strict=True)
-    before = accumulate(parts, added)
-    since = [*accumulate(parts[::-1], lambda late, early: added(early, late))][::-1]
-    # The last sum is that of all blocks, which no block follows.
-    return list(zip(accumulate(lengths), before, since[1:], strict=False))
+    before = accumulate(parts, add_tables)
+    later = [*accumulate(parts[::-1], lambda late, early: add_tables(early, late))]
+    # No block follows the last sum, which contains all blocks.
+    return list(zip(accumulate(lengths), before, later[-2::-1], strict=False))
 
 
-def share_of_look(n_looks: int) -> float:
-    """Return the share of the level of a look; all shares add up to 1."""
+def look_share(n_looks: int) -> float:
+    """Return the share of the error probability for a look; shares add up to 1."""
     return 1 / (_SUM_OF_SHARES * (n_looks + 1) * math.log(n_looks + 1) ** 2)
 
 
-def levels_of(tail: float) -> list[float]:
-    """Return levels from 1 down to the product that has the p-value `tail`."""
-    logarithms = -chdtri(4, tail) / 2 * np.linspace(0, 1, _N_LEVELS + 1)
-    return [float(level) for level in np.exp(logarithms)]
+def split_tail(tail: float) -> list[float]:
+    """Return probabilities from 1 down to the product that has the p-value `tail`."""
+    logarithms = -chdtri(4, tail) / 2 * np.linspace(0, 1, _N_TAILS + 1)
+    return [float(probability) for probability in np.exp(logarithms)]
 
 
 def separation(first: Comparisons, second: Comparisons, tail: float) -> float:
     """Return how far apart the bounds of two independent samples are, or -inf.
 
-    It is positive with at most the probability `tail` if the sample with the smaller
-    value has a disparity of at least that of the other. By Fisher's method: of any
-    disparity between them the product of both p-values is small enough. The p-values
-    are those at which the disparity is one of the ends of a one-sided interval.
+    The distance is positive with probability at most `tail` if the sample with the
+    smaller value has in truth at least the disparity of the other. By Fisher's method,
+    the product of both p-values is small enough for every disparity between the two.
+    The p-value of a disparity is the level at which it is the end of a one-sided
+    interval.
     """
     if math.isnan(first.value) or math.isnan(second.value):
         return -math.inf
     larger, smaller = (first, second) if first.value > second.value else (second, first)
-    levels = levels_of(tail)
+    tails = split_tail(tail)
     distance = math.inf
     # Bounds that overlap do so in the middle, as a rule.
-    for i in sorted(range(_N_LEVELS), key=lambda i: abs(i - _N_LEVELS // 2)):
-        low = lower_bound(larger, levels[i + 1])
-        distance = min(distance, low - upper_bound(smaller, levels[_N_LEVELS - i]))
+    for i in sorted(range(_N_TAILS), key=lambda i: abs(i - _N_TAILS // 2)):
+        low = lower_bound(larger, tails[i + 1])
+        distance = min(distance, low - upper_bound(smaller, tails[_N_TAILS - i]))
         if distance <= 0:
             break
     return distance

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, ClassVar, Self, get_args
+from typing import Any, ClassVar, NamedTuple, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,12 +16,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skfair._comparison import Comparison, warn_of_comparison
 from skfair._mitigation import (
-    Given,
+    FitInputs,
     PredictsByGroup,
     as_table,
-    begin_fit,
-    begin_predict,
     check_estimator,
+    check_fit_inputs,
+    features_to_predict,
     fit_all,
     groups_to_predict,
     label_probabilities,
@@ -34,7 +33,7 @@ from skfair._mitigation import (
     weights_for,
 )
 from skfair._rows import Rows, take_rows
-from skfair._utils._arrays import Floats
+from skfair._utils._arrays import Floats, Integers
 from skfair._utils._progress import Tasks, with_callbacks
 from skfair._utils._text import listed
 from skfair._utils._validation import check_choice, check_flag, check_real
@@ -44,6 +43,7 @@ from skfair.groups import Selector, encode_groups, resolve_groups
 from skfair.model_selection._folds import Split, fit_to_rows
 from skfair.postprocessing._decision_rules import (
     FEW_HELD_OUT_ROWS,
+    FINAL_MODEL,
     Constraint,
     DecisionRules,
 )
@@ -72,9 +72,10 @@ class DecisionPostProcessor(
 
     where the :math:`r_c` say how much a row counts in the rates of each group. The
     multipliers :math:`\\lambda` are the solution of one convex problem, whose size does
-    not depend on the number of rows: the least expected loss of accuracy at which the
-    rates of groups differ by no more than a limit. Nothing is drawn at random: people
-    with the same features, and the same group if it is used, get the same decision.
+    not depend on the number of rows: the smallest expected loss of accuracy at which
+    the rates of groups differ by no more than a limit. Nothing is drawn at random:
+    people with the same features, and the same group if it is used, get the same
+    decision.
 
     Parameters
     ----------
@@ -89,9 +90,9 @@ default="demographic_parity"
         classes, of each class where there are more); or the share of each decision
         among the rows of each class.
     max_difference : float in [0, 1], default=0.05
-        Largest difference of these shares between two groups, in new rows. Decisions
-        are chosen whose difference and its standard error add up to no more on held-out
-        rows. There is a warning where no such decisions are found.
+        Largest difference of these shares between two groups, in new rows. On held-out
+        rows, the difference of the decisions chosen plus its standard error is at most
+        this limit. There is a warning where no such decisions are found.
     uses_group : bool, default=False
         Whether decisions may depend on the group of the row. True needs the group in
         prediction, and loses less accuracy: people with the same features get different
@@ -134,7 +135,7 @@ default="demographic_parity"
     comparison_ : Comparison or None
         Accuracy (minus the mean cost, with `cost`) and difference of the decisions and
         of the plain ones on held-out rows; for equalized odds also `skfair.metrics.dcp`
-        by ``method="local"``, the least share of people whose exclusion makes the
+        by ``method="local"``, the smallest share of people whose exclusion makes the
         errors of all groups alike. The standard error of the difference is that of the
         new decisions. None if no groups are given.
     groups_ : tuple of length n_groups
@@ -162,15 +163,15 @@ default="demographic_parity"
 
     Notes
     -----
-    With shares :math:`P` of groups and classes, :math:`r_g = P(g \\mid x) / P(g)` for
-    demographic parity, and :math:`r_{gj} = P(g, j \\mid x) / P(g, j)` for errors. Both
-    come from logistic regressions of the logarithms of predicted probabilities on
-    held-out rows. With the group, :math:`P(g \\mid x)` is 0 or 1, and the class is
-    predicted within each group; a group with fewer than 20 rows for each coefficient
-    keeps its probabilities. Without it, a clone of the classifier predicts the group,
-    and :math:`P(g, j \\mid x) = p_j(x) P(g \\mid j, x)`, where the group is predicted
-    again among the rows of class j (for parity, among all rows) from the probabilities
-    of classes and groups.
+    With shares :math:`P` of groups and classes, let :math:`r_g = P(g \\mid x) / P(g)`
+    for demographic parity, and :math:`r_{gj} = P(g, j \\mid x) / P(g, j)` for errors.
+    Probabilities given x come from logistic regressions on the logarithms of predicted
+    probabilities of held-out rows. With the group, :math:`P(g \\mid x)` is 0 or 1, and
+    the class is predicted within each group; a group with fewer than 20 rows for each
+    coefficient keeps its predicted probabilities. Without the group, a clone of the
+    classifier predicts it, and :math:`P(g, j \\mid x) = p_j(x) P(g \\mid j, x)`. Here
+    the group is predicted again among the rows of class j (for parity, among all rows),
+    from the probabilities of classes and groups.
 
     A pair of groups a and b is compared by a multiplier :math:`\\mu_{ab} \\ge 0`, which
     adds to :math:`\\lambda_a` and is taken from :math:`\\lambda_b`. These minimise
@@ -181,37 +182,42 @@ default="demographic_parity"
 
     whose maximum is smoothed less and less. The constraint is met in expectation under
     these probabilities. So limits d from the plain difference down to a fiftieth of it
-    are tried; multipliers between six of them are interpolated. Without the group, and
-    for up to eight rates of errors (two in each group for equalized odds of two
-    classes), each of the six corrects what the solution before misses on held-out rows:
-    a miss e with the standard error s by :math:`e^3 / (e^2 + s^2)`, as predicted groups
-    are off and rows have noise. More than 20 groups are each compared with everyone, at
-    half the limit.
+    are tried; problems are solved for six limits, and multipliers between them are
+    interpolated. Without the group, and for up to eight rates of errors (two in each
+    group for equalized odds of two classes), each of the six solutions corrects what
+    the previous one misses on held-out rows, as predicted groups are off and rows have
+    noise: a miss e with the standard error s is corrected by :math:`e^3 / (e^2 + s^2)`.
+    With more than 20 groups, each group is compared with everyone, at half the limit.
 
-    Decisions are measured on held-out rows. To their rates, and to the accuracy, is
-    added what the model that predicts changes in the rows to which it was fitted as the
-    model of a fold was: where many rows share a score, it may decide for all of them as
-    no fold's model does. The largest difference is not that in new rows. Noise adds to
-    the largest of several differences; but multipliers are also fitted to noise, which
-    these rows then do not show. How much is told by a jackknife over five parts of the
-    rows, and taken out or added by normal errors of the rates. Where the rules without
-    a part differ, one of them may do more than their mean: what they differ by on all
-    rows, in the mean, beyond the difference of their mean rates is added. The standard
-    error is that of the largest difference with errors of all rates and the variance
-    between rules. Of the rules whose limit is at most `max_difference`, and whose
-    difference is below it by its standard error, the one with the highest accuracy is
-    taken; if there is none, that with the smallest sum of both, and a warning unless
-    its difference is below by a fifth of its error. Where the plain rates of no two
-    groups differ by more than noise (studentized differences of all pairs, at a level
-    of 5 %), and where the plain difference is below by its error, no decision is
-    changed.
+    Decisions are measured on held-out rows. Where many rows share a score, the final
+    model may decide for all of them as no model of a fold does. So a change is added to
+    the rates and the accuracy: the values of the final model minus those of the model
+    of a fold, in rows to which both were fitted.
 
-    Equal errors often need that some of the people with nearly the same score get one
-    decision, and some another. Late decimals of a row's probabilities decide which:
+    The largest difference on these rows is not the one to expect of new rows, for two
+    reasons. Noise enlarges the largest of several differences, which is subtracted. The
+    multipliers have fitted some of the noise, which these rows therefore do not show,
+    and which is added. A jackknife over five parts of the rows estimates the share of
+    the noise that is fitted. Rules fitted without a part also differ from each other:
+    the excess of their average largest difference over that of their average rates is
+    added. The standard error is the deviation of the largest difference under normal
+    errors of all rates, whose variances include the variance between these rules.
+
+    The rule is chosen among those whose limit is at most `max_difference`, and whose
+    difference is below `max_difference` by its standard error: the one with the highest
+    accuracy is taken. If there is none, the rule with the smallest sum of difference
+    and standard error is taken; there is a warning unless its difference is below
+    `max_difference` by a fifth of its standard error. No decision is changed where the
+    plain rates of no two groups differ by more than noise (studentized differences of
+    all pairs, at a level of 5 %), and where the plain difference is below
+    `max_difference` by its standard error.
+
+    Equal errors often require that people with nearly the same score get different
+    decisions. Late decimals of a row's probabilities decide which decision it gets:
     they move its scores by a hundredth or two.
 
-    There are no probabilities of the new decisions: scores that a rule by group has
-    moved are no estimates of a class. `decision_function` has the scores.
+    The new decisions have no probabilities: scores that a rule by group has moved do
+    not estimate the probability of a class. `decision_function` returns the scores.
 
     References
     ----------
@@ -323,29 +329,51 @@ default="demographic_parity"
         self._check_parameters()
         X = as_table(X)
         validate_data(self, X, y, skip_check_array=True)
-        given = begin_fit(
+        inputs = check_fit_inputs(
             self,
-            *(X, y, sensitive_features, None, sample_weight),
+            X,
+            y,
+            sensitive_features=sensitive_features,
+            control_features=None,
+            sample_weight=sample_weight,
+            estimator=self.estimator,
             several_classes=True,
             without_groups="no decision changes",
         )
-        self.classes_, self.groups_ = given.classes, given.rows.labels
-        self._dropped, weights = given.dropped, given.rows.weight
+        rows = inputs.rows
+        self.classes_, self.groups_ = inputs.classes, rows.labels
+        self._dropped = inputs.dropped
         shape = len(self.groups_), len(self.classes_)
         rules = DecisionRules(self.constraint, self.cost, self.uses_group, shape)
-        routed = route_fit_params(self, sensitive_features, fit_params, weights)
+        routed = route_fit_params(
+            self, sensitive_features, fit_params, rows.weight, cv=self.cv
+        )
         self._rules, self._chosen, self.path_ = rules, 0, dict[str, Any]()
         self.comparison_: Comparison | None = None
         if not self.groups_:
             params = routed.estimator.fit
-            self.estimator_ = fit_all(self.estimator, given.X, given.target, params)
+            self.estimator_ = fit_all(self.estimator, inputs.X, inputs.target, params)
             self.group_estimator_ = None
             return self
-        tasks = Tasks(self)
-        models, held_out, fitted = _fit_classifiers(self, given, routed, rules, tasks)
-        self.estimator_, self.group_estimator_ = models
-        self.path_ = rules.fit(held_out, fitted).table
-        self._chosen = rules.choose(self.max_difference)
+        tasks, splits = Tasks(self), list[Split]()
+        if not (isinstance(self.estimator, FrozenEstimator) and self.uses_group):
+            splits = make_splits(
+                self,
+                inputs.X,
+                inputs.target,
+                cells=rows.groups.codes,
+                for_split=routed.splitter.split,
+            )
+        counts = rules.effective_rows(_rows_held_out(rows, splits))
+        compared = rules.groups_to_compare(counts)
+        _warn_of_few_rows(self, counts)
+        fitted = _fit_classifiers(self, inputs, routed, splits, compared, tasks)
+        self.estimator_ = fitted.class_models[FINAL_MODEL]
+        self.group_estimator_ = None
+        if fitted.group_models:
+            self.group_estimator_ = fitted.group_models[FINAL_MODEL]
+        rules.fit(fitted.held_out, compared, fitted.predict_training_rows)
+        self.path_, self._chosen = rules.table, rules.choose(self.max_difference)
         self.comparison_ = _compare(self)
         tasks.end()
         return self
@@ -445,8 +473,8 @@ default="demographic_parity"
         return np.asarray(self.classes_[scores.argmax(axis=1)])
 
     def _adjusted_scores(self, X: Any, sensitive_features: ArrayLike | None) -> Floats:
-        """Return scores of classes, adjusted by the multipliers."""
-        features, classes = begin_predict(self, X), self.classes_.tolist()
+        """Return the score of each class, adjusted by the chosen rule."""
+        features, classes = features_to_predict(self, X), self.classes_.tolist()
         predicted = label_probabilities(self.estimator_, features, classes)
         codes: NDArray[np.integer] = np.zeros(len(predicted), dtype=np.intp)
         needed = self.uses_group or sensitive_features is not None
@@ -477,94 +505,163 @@ default="demographic_parity"
 
 
 def _compare(model: DecisionPostProcessor) -> Comparison:
-    """Compare the decisions of the rule that is chosen, and warn of a limit missed."""
+    """Compare the chosen rule with the plain decisions; warn if the limit is missed."""
     rules, limit = model._rules, model.max_difference
-    found = rules.compare(model._chosen)
-    if rules.kept.any() and not rules.shows(model._chosen, limit):
+    comparison = rules.compare(model._chosen)
+    if rules.groups_compared.any() and not rules.shows(model._chosen, limit):
         problem = f"max_difference={limit:g} is not shown to be kept"
-        warn_of_comparison(model, found, _REMEDY, problem)
-    return found
+        warn_of_comparison(model, comparison, _REMEDY, problem)
+    return comparison
+
+
+def _rows_held_out(rows: Rows, splits: list[Split]) -> Rows:
+    """Return the held-out rows that have a group; without splits, all that have one."""
+    held_out = np.full(len(rows), not splits)
+    for _, test in splits:
+        held_out[test] = True
+    return rows[held_out].grouped()
+
+
+def _warn_of_few_rows(model: DecisionPostProcessor, counts: Floats) -> None:
+    """Name the groups that are left out of the difference for too few held-out rows.
+
+    `counts` are the effective numbers of rows, by group and set of rows.
+    """
+    rules = model._rules
+    few = rules.has_few_rows(counts)
+    if not few.any():
+        return
+    by_class = len(rules.decisions_compared) > 1
+    left_out = [
+        f"{model.groups_[group]!r} with {counts[group, label]:.0f} rows"
+        + (f" of class {model.classes_[label]}" if by_class else "")
+        for group, label in np.argwhere(few)
+    ]
+    any_compared = rules.groups_to_compare(counts).any()
+    warn_user(
+        f"{type(model).__name__}: groups of at most {FEW_HELD_OUT_ROWS} held-out "
+        f"rows{' of a class' * by_class} are left out of the difference, as their "
+        f"rates are not known well enough: {listed(left_out)}."
+        + ("" if any_compared else " So no decision is changed."),
+        MitigationWarning,
+    )
+
+
+class FittedClassifiers(NamedTuple):
+    """Classifiers of the class and of the group, and what they predict.
+
+    The models of the folds come first, and the models of all rows last, at
+    `FINAL_MODEL`; `group_models` is empty where nothing predicts the group. The models
+    at one position were fitted to the rows at `training_positions` there. `held_out`
+    are the rows on which rules are compared; their `y_pred` has the probability of each
+    class and group.
+    """
+
+    inputs: FitInputs
+    class_models: list[Any]
+    group_models: list[Any]
+    training_positions: list[Integers]
+    held_out: Rows
+
+    def predict_training_rows(self, fold: int) -> Rows:
+        """Return the training rows of a fold's models, as these models predict them."""
+        rows = self.inputs.rows[self.training_positions[fold]].grouped()
+        X = take_rows(self.inputs.X, rows.position)
+        labels = self.inputs.classes.tolist()
+        predicted = label_probabilities(self.class_models[fold], X, labels)
+        if self.group_models:
+            labels = list(range(rows.n_groups))
+            q = label_probabilities(self.group_models[fold], X, labels)
+            predicted = np.hstack([predicted, q])
+        return replace(rows, y_pred=predicted)
 
 
 def _fit_classifiers(
-    mitigator: Any, given: Given, routed: Bunch, rules: DecisionRules, tasks: Tasks
-) -> tuple[tuple[Any, Any], Rows, Callable[[int], Rows]]:
-    """Fit the classifiers to all rows, and on folds to predict those held out.
-
-    Return that of the class and that of the group, None where groups are given, and the
-    held-out rows that are compared, with the probability of each class and group. The
-    function that is returned predicts the rows that the classifiers of a fold, or of
-    all rows for -1, were fitted to.
-    """
-    rows, uses_group, splits = given.rows, mitigator.uses_group, list[Split]()
-    estimator, params = mitigator.estimator, routed.estimator.fit
-    frozen, codes = isinstance(estimator, FrozenEstimator), rows.groups.codes
-    if not (frozen and uses_group):
-        columns = given.X, given.target, codes
-        splits = make_splits(mitigator, *columns, routed.splitter.split)
-    _keep_groups(mitigator, rules, rows, [test for _, test in splits])
-    fits = [(estimator, given.target, given.classes.tolist(), params)]
-    if not uses_group and rules.kept.any():
-        if frozen or not get_config()["enable_metadata_routing"]:
-            estimator = estimator.estimator if frozen else estimator
-            params = weights_for(estimator, rows.weight)
-        # Nothing is asked of a group that is left out: it is not predicted.
-        known = np.asarray(rules.kept.any(axis=1))
-        codes = np.where(known[codes] & (codes >= 0), codes, -1)
-        fits.append((estimator, codes, list(range(rows.n_groups)), params))
-    tasks.begin((len(fits) - frozen) * (len(splits) + 1))
-    predicted, settings = [], (mitigator.n_jobs, tasks.done)
-    every, positions = list[tuple[list[Any], list[Any]]](), np.arange(len(rows))
-    with tip_to_drop(mitigator, given.X):
-        for model, values, labels, params in fits:
-            training = given.X, rows, values, labels, splits, params
-            models, held_out = predict_folds(model, *training, *settings)
-            predicted.append(mean_of_folds(held_out, len(rows)))
-            if isinstance(model, FrozenEstimator):
-                models = [model] * (len(splits) or 1)
-            else:
-                own = np.flatnonzero(np.isin(values, labels))
-                model = fit_to_rows(clone(model), given.X, values, own, params)
-                tasks.done("all rows")
-            every.append(([*models, model], labels))
-    training_rows = [*(positions[train] for train, _ in splits), positions]
-
-    def predict_own(number: int) -> Rows:
-        own = rows[training_rows[number]].grouped()
-        X = take_rows(given.X, own.position)
-        probabilities = [label_probabilities(m[number], X, to) for m, to in every]
-        return replace(own, y_pred=np.hstack(probabilities))
-
+    model: DecisionPostProcessor,
+    inputs: FitInputs,
+    routed: Bunch,
+    splits: list[Split],
+    groups_compared: NDArray[np.bool_],
+    tasks: Tasks,
+) -> FittedClassifiers:
+    """Fit the classifiers to all rows, and on folds to predict the rows held out."""
+    rows, positions = inputs.rows, np.arange(len(inputs.rows))
+    estimator, params = model.estimator, routed.estimator.fit
+    is_frozen = isinstance(estimator, FrozenEstimator)
+    predicts_group = not model.uses_group and bool(groups_compared.any())
+    tasks.begin((1 + predicts_group - is_frozen) * (len(splits) + 1))
+    group_models: list[Any] = []
+    with tip_to_drop(model, inputs.X, estimator):
+        class_models, predicted = _fit_on_folds(
+            model,
+            inputs,
+            estimator,
+            inputs.target,
+            labels=inputs.classes.tolist(),
+            splits=splits,
+            params=params,
+            tasks=tasks,
+        )
+        if predicts_group:
+            if is_frozen or not get_config()["enable_metadata_routing"]:
+                estimator = estimator.estimator if is_frozen else estimator
+                params = weights_for(estimator, rows.weight)
+            # Nothing is asked of a group that is left out: it is not predicted.
+            codes, known = rows.groups.codes, np.asarray(groups_compared.any(axis=1))
+            codes = np.where(known[codes] & (codes >= 0), codes, -1)
+            group_models, q = _fit_on_folds(
+                model,
+                inputs,
+                estimator,
+                codes,
+                labels=list(range(rows.n_groups)),
+                splits=splits,
+                params=params,
+                tasks=tasks,
+            )
+            predicted = np.hstack([predicted, q])
     fold = np.zeros(len(rows), dtype=np.intp)
     for number, (_, test) in reversed(list(enumerate(splits))):
         fold[test] = number
-    last = [models[-1] for models, _ in every]
-    held_out = replace(rows, y_pred=np.hstack(predicted), fold=fold).grouped()
-    held_out = held_out[np.isfinite(held_out.y_pred).all(axis=1)]
-    return (last[0], (*last, None)[1]), held_out, predict_own
-
-
-def _keep_groups(
-    mitigator: Any, rules: DecisionRules, rows: Rows, tests: list[NDArray[Any]]
-) -> None:
-    """Leave groups with too few held-out rows out of the comparison, and name them."""
-    held_out = np.full(len(rows), not tests)
-    for test in tests:
-        held_out[test] = True
-    few, counts = rules.keep_groups(rows[held_out].grouped())
-    if not few.any():
-        return
-    several = len(rules.compared) > 1
-    named = [
-        f"{mitigator.groups_[group]!r}"
-        + f" with {counts[group, label]:.0f} rows"
-        + (f" of class {mitigator.classes_[label]}" if several else "")
-        for group, label in np.argwhere(few)
-    ]
-    nothing = "" if rules.kept.any() else " So no decision is changed."
-    warn_user(
-        f"{type(mitigator).__name__}: groups of at most {FEW_HELD_OUT_ROWS} held-out "
-        f"rows{' of a class' * several} are left out of the difference, as their "
-        f"rates are not known well enough: {listed(named)}.{nothing}",
-        MitigationWarning,
+    held_out = replace(rows, y_pred=predicted, fold=fold).grouped()
+    return FittedClassifiers(
+        inputs,
+        class_models,
+        group_models,
+        [*(positions[train] for train, _ in splits), positions],
+        held_out[np.isfinite(held_out.y_pred).all(axis=1)],
     )
+
+
+def _fit_on_folds(
+    model: DecisionPostProcessor,
+    inputs: FitInputs,
+    estimator: Any,
+    target: NDArray[Any],
+    labels: list[Any],
+    splits: list[Split],
+    params: dict[str, Any],
+    tasks: Tasks,
+) -> tuple[list[Any], Floats]:
+    """Fit a clone on each fold and one to all rows; predict labels of rows held out.
+
+    A frozen estimator is not fitted again: it is returned in place of each model.
+    """
+    models, held_out = predict_folds(
+        estimator,
+        inputs.X,
+        inputs.rows,
+        target,
+        labels=labels,
+        splits=splits,
+        fit_params=params,
+        n_jobs=model.n_jobs,
+        done=tasks.done,
+    )
+    predicted = mean_of_folds(held_out, len(inputs.rows))
+    if isinstance(estimator, FrozenEstimator):
+        return [estimator] * (len(splits) + 1), predicted
+    positions = np.flatnonzero(np.isin(target, labels))
+    final = fit_to_rows(clone(estimator), inputs.X, target, positions, params)
+    tasks.done("all rows")
+    return [*models, final], predicted

@@ -24,10 +24,10 @@ Constraint = Literal["demographic_parity", "true_positive_rate", "equalized_odds
 
 #: Limits that are solved for, as shares of the difference of the plain decisions.
 _SHARES = (1.0, 0.7, 0.4, 0.2, 0.08, 0.02)
-#: Points of the path: three steps from one of these limits to the next.
+#: Places of the rules: three steps from one of these limits to the next.
 _STEPS = np.linspace(0, 1, 3 * len(_SHARES) - 2)
-#: Widths by which the largest score is smoothed, one after the other. The solution for
-#: the limit before is near enough to start with the last one.
+#: Widths by which the largest score is smoothed, one after the other. The last width is
+#: enough where the solution for another limit is the start.
 _WIDTHS = (0.05, 0.01)
 #: A limit of 0 would leave multipliers without a bound.
 _LEAST_LIMIT = 1e-4
@@ -45,6 +45,8 @@ _ROWS_BY_COEFFICIENT = 20
 _LEAST_PROBABILITY = 1e-6
 #: Groups of no more rows, or of a class whose errors are compared, are left out.
 FEW_HELD_OUT_ROWS = 30
+#: The number of a fold that stands for all rows.
+FINAL_MODEL = -1
 #: Noise that multipliers are fitted to is told by leaving out each of so many parts.
 _N_PARTS = 5
 #: A rule is chosen if its difference is below the limit by so many standard errors.
@@ -57,11 +59,12 @@ _LEVEL = 0.05
 _N_DRAWS = 300
 
 
-class _Rules(NamedTuple):
-    """Rules of a path, with the numbers that apply them.
+class _SolvedRules(NamedTuple):
+    """The numbers that apply rules, from the largest limit to the smallest.
 
-    `calibrations` are by set of rows or by group, `shares` are those of the cells, and
-    `multipliers` have the shape (n_rules, n_cells, n_classes).
+    `calibrations` has a model for each set of rows, or with `uses_group` for each
+    group. `shares` has the share of the rows in each cell (a group in a set of rows),
+    and `multipliers` the shape (n_rules, n_cells, n_classes).
     """
 
     calibrations: dict[int, Any]
@@ -69,13 +72,51 @@ class _Rules(NamedTuple):
     multipliers: Floats
 
 
-class DecisionRules:
-    """Decision rules of a path, from the plain rule to the fairest.
+class _RuleScores(NamedTuple):
+    """Scores of classes, (n_samples, n_classes), and ratios by which rules change them.
 
-    `compared` says which decisions (columns) are compared in each set of rows, and
-    `kept` which groups are; `cost` has classes by decisions. Rows have a probability of
-    each class, and without the group one of each group.
+    `plain` are the scores without a rule. A rule subtracts from the `values` the
+    `ratios` times its multipliers. The ratios are a row's probabilities of cells over
+    the shares of the cells.
     """
+
+    plain: Floats
+    values: Floats
+    ratios: Floats
+
+    def adjust(self, multipliers: Floats) -> Floats:
+        """Return the scores by a rule; rows that are in no cell keep plain scores."""
+        counted = self.ratios.any(axis=1, keepdims=True)
+        return np.where(counted, self.values - self.ratios @ multipliers, self.plain)
+
+
+class MeasuredDifference(NamedTuple):
+    """The largest difference between two groups to expect in new rows.
+
+    `error` is its standard error.
+    """
+
+    value: float
+    error: float
+
+
+class DecisionRules:
+    """Decision rules, from the plain rule to the fairest.
+
+    `decisions_compared` says which decisions (columns) are compared in each set of
+    rows. `fit` sets the other attributes: `groups_compared` says which groups are
+    compared; `decisions` has the decision of each rule, the plain rule first, for each
+    of the held-out `rows` (rules by rows); `table` measures the rules. The cost is an
+    array of classes by decisions. The predictions of rows are the probabilities of
+    classes, and if rules do not use the group, the probabilities of groups.
+    """
+
+    rows: Rows
+    groups_compared: NDArray[np.bool_]
+    decisions: Integers
+    table: dict[str, Any]
+    _solved: _SolvedRules
+    _beyond_noise: bool
 
     def __init__(
         self,
@@ -90,33 +131,37 @@ class DecisionRules:
         costs = _read_cost(cost, self.n_classes)
         self._unit = float(np.ptp(costs)) or 1.0
         self._cost = costs / self._unit
-        self.compared = _compare_decisions(constraint, self.n_classes)
-        self.shape = n_groups, len(self.compared)
-        self.kept = np.zeros(self.shape, dtype=bool)
+        self.decisions_compared = _decisions_compared(constraint, self.n_classes)
+        self.shape = n_groups, len(self.decisions_compared)
 
-    def keep_groups(self, rows: Rows) -> tuple[NDArray[np.bool_], Floats]:
-        """Set the groups to compare, and return the groups of too few rows.
+    def has_few_rows(self, counts: Floats) -> NDArray[np.bool_]:
+        """Return which groups have too few rows, by group and set of rows.
 
-        Return also the effective number of rows, by group and set of rows.
+        `counts` are the effective numbers of held-out rows.
         """
-        counts = self.effective_rows(rows)
-        few = (counts <= FEW_HELD_OUT_ROWS) & self.compared.any(axis=1)
-        self.kept = ~few & self.compared.any(axis=1)
-        self.kept &= self.kept.sum(axis=0) > 1
-        return few, counts
+        any_decision = self.decisions_compared.any(axis=1)
+        return np.asarray((counts <= FEW_HELD_OUT_ROWS) & any_decision)
+
+    def groups_to_compare(self, counts: Floats) -> NDArray[np.bool_]:
+        """Return which groups are compared, by group and set of rows.
+
+        A set of rows needs two groups with enough rows.
+        """
+        compared = ~self.has_few_rows(counts) & self.decisions_compared.any(axis=1)
+        return np.asarray(compared & (compared.sum(axis=0) > 1))
 
     def baseline_scores(self, p: Floats) -> Floats:
         """Return one minus the expected cost of each decision."""
         return np.asarray(1 - p @ self._cost)
 
     def cells_of(self, rows: Rows) -> Integers:
-        """Return the number of the group and set of rows of each row together."""
-        conditions = rows.y_true * (len(self.compared) > 1)
+        """Return the cell of each row: one number for its group and its set of rows."""
+        conditions = rows.y_true * (len(self.decisions_compared) > 1)
         codes = rows.groups.codes.astype(np.intp)
         return np.asarray(np.ravel_multi_index((codes, conditions), self.shape))
 
     def effective_rows(self, rows: Rows) -> Floats:
-        """Return the effective number of rows of each group and set."""
+        """Return the effective number of rows of each group in each set of rows."""
         cells, weights = self.cells_of(rows), rows.weights
         totals, squares = (
             np.bincount(cells, values, math.prod(self.shape))
@@ -125,46 +170,53 @@ class DecisionRules:
         return quotients(totals**2, squares).reshape(self.shape)
 
     def _rates(self, rows: Rows, decisions: Integers) -> Floats:
-        """Return the rates of the decisions of each rule in each cell."""
+        """Return the share of each decision among the rows of a cell, for each rule."""
         cells = self.n_classes * self.cells_of(rows)
         shape = *self.shape, self.n_classes
         sums = np.array(
             [
-                np.bincount(cells + each, rows.weights, math.prod(shape))
-                for each in decisions
+                np.bincount(cells + by_rule, rows.weights, math.prod(shape))
+                for by_rule in decisions
             ]
         ).reshape(-1, *shape)
         return quotients(sums, sums.sum(axis=-1, keepdims=True))
 
-    def fit(self, rows: Rows, fitted: Callable[[int], Rows]) -> Self:
-        """Solve for limits from the plain difference down to 0, and measure each.
+    def fit(
+        self,
+        rows: Rows,
+        groups_compared: NDArray[np.bool_],
+        predict_training_rows: Callable[[int], Rows],
+    ) -> Self:
+        """Solve for limits from the plain difference down to 0, and measure each rule.
 
-        `rows` were held out, by the model of their `fold`. Of the number of a fold
-        `fitted` returns the rows that its model was fitted to, and of -1 those of the
-        model that predicts, as they predict them.
+        `rows` were held out, by the model of their `fold`. `predict_training_rows`
+        returns the rows that the model of a fold was fitted to, as the model predicts
+        them, and for `FINAL_MODEL` the rows of the model that predicts.
         """
-        self.rows = rows
+        self.rows, self.groups_compared = rows, groups_compared
         p = rows.y_pred[:, : self.n_classes]
-        self.held_out = (-p @ self._cost).argmax(axis=1)[np.newaxis]
+        self.decisions = (-p @ self._cost).argmax(axis=1)[np.newaxis]
         units = quotients(1, self.effective_rows(rows), 1.0)[:, :, np.newaxis]
-        noise = _RateNoise(self.kept[:, :, np.newaxis] & self.compared, units)
-        rates, gains = (
-            each(rows, self.held_out) for each in (self._rates, self._gains)
+        noise = _RateNoise(
+            groups_compared[:, :, np.newaxis] & self.decisions_compared, units
         )
-        limits, path = np.ones(1), list[tuple[float, float]]()
-        if self.kept.any():
-            of_path = np.multiply(_SHARES, noise.largest(rates[0]))
-            of_path = np.maximum(of_path, _LEAST_LIMIT)
+        rates = self._rates(rows, self.decisions)
+        gains = self._gains(rows, self.decisions)
+        limits, by_rule = np.ones(1), list[MeasuredDifference]()
+        if groups_compared.any():
+            solved_limits = np.multiply(_SHARES, noise.largest(rates[0]))
+            solved_limits = np.maximum(solved_limits, _LEAST_LIMIT)
+            places = np.linspace(0, 1, len(solved_limits))
             # No difference is above 1, the limit of the plain decisions.
-            between = np.interp(_STEPS, np.linspace(0, 1, len(of_path)), of_path)
-            limits = np.concatenate([limits, between])
-            self._path = self._fit_rules(rows, of_path)
-            self.held_out = self._decide(self._path, rows)
-            rates, gains = self._measure(fitted)
-            of_parts = self._rates_without_parts(of_path)
-            path = noise.measure_path(rates[1:], *of_parts)
-        self._beyond_noise = self.kept.any() and noise.is_exceeded(rates[0])
-        measured = [noise.measure(rates[0]), *path]
+            limits = np.append(limits, np.interp(_STEPS, places, solved_limits))
+            self._solved = self._fit_rules(rows, solved_limits)
+            self.decisions = self._decide(self._solved, rows)
+            rates, gains = self._rates_and_gains(predict_training_rows)
+            refitted = self._rates_without_parts(solved_limits)
+            by_rule = noise.measure_rules(rates[1:], *refitted)
+        any_compared = bool(groups_compared.any())
+        self._beyond_noise = any_compared and noise.is_exceeded(rates[0])
+        measured = [noise.measure(rates[0]), *by_rule]
         differences, errors = np.transpose(measured)
         self.table = {
             "params": [{"limit": limit} for limit in limits.tolist()],
@@ -175,94 +227,95 @@ class DecisionRules:
         }
         return self
 
-    def _measure(self, fitted: Callable[[int], Rows]) -> tuple[Floats, Floats]:
-        """Measure rates and gains of plain decisions and all rules, as they predict.
+    def _rates_and_gains(
+        self, predict_training_rows: Callable[[int], Rows]
+    ) -> tuple[Floats, Floats]:
+        """Return rates and gains of the plain decisions and of each rule.
 
-        They are those of the held-out rows, and what the model that predicts changes in
-        rows to which it was fitted as the model of a fold was: where rows share scores,
-        it may decide for all of them as no model of a fold does.
+        They are measured on held-out rows, by the models of the folds. To them is added
+        how rates and gains change when the final model replaces the model of a fold, on
+        the rows that both were fitted to: where rows share scores, the final model may
+        decide alike for all of them, as no model of a fold does.
         """
-        rows, every = self.rows, fitted(-1)
-        rates, gains = (
-            self._rates(rows, self.held_out),
-            self._gains(rows, self.held_out),
-        )
-        predicted = np.empty((len(rates), int(every.position.max()) + 1), dtype=np.intp)
-        predicted[:, every.position] = self._decide(self._path, every)
-        totals = self._weights_of(rows)
+        rows, final = self.rows, predict_training_rows(FINAL_MODEL)
+        rates = self._rates(rows, self.decisions)
+        gains = self._gains(rows, self.decisions)
+        decisions = np.empty((len(rates), int(final.position.max()) + 1), dtype=np.intp)
+        decisions[:, final.position] = self._decide(self._solved, final)
+        weights = self._cell_weights(rows)
         for fold in np.unique(rows.fold).tolist():
-            own = fitted(fold)
-            both = predicted[:, own.position], self._decide(self._path, own)
-            held = self._weights_of(rows[rows.fold == fold])
-            after, before = (self._rates(own, decisions) for decisions in both)
-            rates += held / totals * (after - before)
-            after, before = (self._gains(own, decisions) for decisions in both)
-            gains += held.sum() / totals.sum() * (after - before)
+            training = predict_training_rows(fold)
+            before = self._decide(self._solved, training)
+            after = decisions[:, training.position]
+            fold_weights = self._cell_weights(rows[rows.fold == fold])
+            change = self._rates(training, after) - self._rates(training, before)
+            rates += fold_weights / weights * change
+            change = self._gains(training, after) - self._gains(training, before)
+            gains += fold_weights.sum() / weights.sum() * change
         return np.clip(rates, 0, 1), gains
 
     def _rates_without_parts(self, limits: Floats) -> tuple[Floats, Floats]:
-        """Return rates of rules that are fitted to all parts of the rows but one.
+        """Return rates of the rules that are fitted without one part of the rows.
 
-        They are those in all rows, and in the rows that the rules are fitted to, of
-        parts by rules.
+        There is one fit for each part. The first array has the rates on all rows, the
+        second the rates on the rows of the fit, both of shape (n_parts, n_rules, *shape
+        of rates).
         """
-        rows, on_all, on_others = self.rows, [], []
+        rows, all_rates, training_rates = self.rows, [], []
         parts = assign_folds(rows.y_true, rows.groups.codes, _N_PARTS, None)
         for part in range(_N_PARTS):
-            others = parts != part
-            rules = self._fit_rules(rows[others], limits)
+            training = parts != part
+            rules = self._fit_rules(rows[training], limits)
             decisions = self._decide(rules, rows)[1:]
-            on_all.append(self._rates(rows, decisions))
-            on_others.append(self._rates(rows[others], decisions[:, others]))
-        return np.array(on_all), np.array(on_others)
+            all_rates.append(self._rates(rows, decisions))
+            training_rates.append(self._rates(rows[training], decisions[:, training]))
+        return np.array(all_rates), np.array(training_rates)
 
-    def _weights_of(self, rows: Rows) -> Floats:
+    def _cell_weights(self, rows: Rows) -> Floats:
         """Return the weight of each cell, at least the smallest positive number."""
         weights = np.bincount(self.cells_of(rows), rows.weights, math.prod(self.shape))
         return np.maximum(weights, np.finfo(float).tiny).reshape(*self.shape, 1)
 
-    def _fit_rules(self, rows: Rows, limits: Floats) -> _Rules:
-        """Calibrate, and solve for limits; interpolate multipliers between them."""
-        calibrations, kept = self._calibrate(rows), np.where(self.kept, 1.0, 0.0)
-        rules = _Rules(calibrations, kept, np.zeros(0))
-        values, ratios = self._values_and_ratios(rules, rows.y_pred, rows.groups.codes)
-        shares = (rows.weights / rows.weights.sum()) @ ratios
-        rules = rules._replace(shares=shares.reshape(self.shape))
-        ratios = quotients(ratios, shares)
-        solved = self._solve(rows, rules.shares, values, ratios, limits)
-        path = make_interp_spline(np.linspace(0, 1, len(limits)), solved, k=1)(_STEPS)
-        return rules._replace(multipliers=path)
-
-    def _decide(self, rules: _Rules, rows: Rows) -> Integers:
-        """Return the plain decisions, and those of each rule of a path."""
-        plain, values, ratios = self._scores_and_ratios(
-            rules, rows.y_pred, rows.groups.codes
+    def _fit_rules(self, rows: Rows, limits: Floats) -> _SolvedRules:
+        """Calibrate, solve for each limit, and interpolate multipliers in between."""
+        calibrations = self._calibrate(rows)
+        values, membership = self._values_and_membership(
+            calibrations, rows.y_pred, rows.groups.codes
         )
-        counted, plain = ratios.any(axis=1), plain.argmax(axis=1)
-        return np.array(
-            [plain]
-            + [
-                np.where(counted, (values - ratios @ each).argmax(axis=1), plain)
-                for each in rules.multipliers
-            ]
-        )
+        membership *= self.groups_compared.ravel()
+        shares = (rows.weights / rows.weights.sum()) @ membership
+        ratios = quotients(membership, shares)
+        shares = shares.reshape(self.shape)
+        solved = self._solve(rows, shares, values, ratios, limits)
+        places = np.linspace(0, 1, len(limits))
+        multipliers = make_interp_spline(places, solved, k=1)(_STEPS)
+        return _SolvedRules(calibrations, shares, multipliers)
 
-    def _scores_and_ratios(
-        self, rules: _Rules, predicted: Floats, codes: Any
-    ) -> tuple[Floats, Floats, Floats]:
-        """Return plain scores, adjusted scores, and ratios of cells."""
+    def _decide(self, rules: _SolvedRules, rows: Rows) -> Integers:
+        """Return the decisions for all rows, by the plain rule and by each other."""
+        scores = self._scores(rules, rows.y_pred, rows.groups.codes)
+        by_rule = map(scores.adjust, rules.multipliers)
+        return np.array([s.argmax(axis=1) for s in (scores.plain, *by_rule)])
+
+    def _scores(
+        self, rules: _SolvedRules, predicted: Floats, codes: Any
+    ) -> _RuleScores:
+        """Return the plain scores of rows, and the numbers that rules adjust."""
         p = predicted[:, : self.n_classes]
-        values, ratios = self._values_and_ratios(rules, predicted, codes)
-        return self.baseline_scores(p), 1 + values + _noise(p), ratios
+        values, membership = self._values_and_membership(
+            rules.calibrations, predicted, codes
+        )
+        ratios = quotients(membership, rules.shares.ravel())
+        return _RuleScores(self.baseline_scores(p), 1 + values + _tie_breaks(p), ratios)
 
     def _calibrate(self, rows: Rows) -> dict[int, Any]:
         """Fit logistic regressions to logarithms of the predicted probabilities.
 
-        With the group they predict the class in each group, without it the group in
-        each set of rows.
+        With `uses_group` there is one for each group, which predicts the class;
+        otherwise one for each set of rows, which predicts the group.
         """
-        rows = rows[np.asarray(self.kept.any(axis=1))[rows.groups.codes]]
-        conditions = self.cells_of(rows) % len(self.compared)
+        rows = rows[np.asarray(self.groups_compared.any(axis=1))[rows.groups.codes]]
+        conditions = self.cells_of(rows) % len(self.decisions_compared)
         labels: Integers = rows.groups.codes.astype(np.intp)
         if self.uses_group:
             conditions, labels = labels, rows.y_true
@@ -271,109 +324,69 @@ class DecisionRules:
         solver = "newton-cholesky" if n_coefficients < _MANY_COEFFICIENTS else "lbfgs"
         calibrations = {}
         for condition in np.unique(conditions).tolist():
-            own = conditions == condition
-            if self.uses_group and own.sum() < _ROWS_BY_COEFFICIENT * n_coefficients:
+            chosen = conditions == condition
+            if self.uses_group and chosen.sum() < _ROWS_BY_COEFFICIENT * n_coefficients:
                 continue
-            weights = rows.weights[own] / rows.weights[own].mean()
+            weights = rows.weights[chosen] / rows.weights[chosen].mean()
             # Where all rows have the same label, it is certain.
             model = LogisticRegression(solver=solver, max_iter=500)
-            model = model if np.ptp(labels[own]) else DummyClassifier()
-            model.fit(logs[own], labels[own], sample_weight=weights)
+            model = model if np.ptp(labels[chosen]) else DummyClassifier()
+            model.fit(logs[chosen], labels[chosen], sample_weight=weights)
             calibrations[condition] = model
         return calibrations
 
     def _solve(
         self,
         rows: Rows,
-        of_cells: Floats,
+        shares: Floats,
         values: Floats,
         ratios: Floats,
         limits: Floats,
     ) -> list[Floats]:
-        """Find the multipliers of least expected loss under each limit.
+        """Find the multipliers of smallest expected loss under each limit.
 
-        There is a multiplier for each cell (row) and decision (column). They join those
-        of comparisons of groups, which start from the solution of the limit before. If
-        groups are predicted, errors in comparing few rates are corrected, the more so
-        the larger they are beside their noise.
+        The search for a limit starts at the solution for the limit before. Where groups
+        are predicted and few rates of errors are compared, each difference of rates is
+        corrected by what the solution before missed on held-out rows, the more so the
+        larger the miss is beside its noise.
         """
-        # Half the digits take half the time, and are more than a rate needs.
-        values = np.ascontiguousarray(values.T, dtype=np.float32)
-        ratios = np.ascontiguousarray(ratios.T, dtype=np.float32)
-        shape = *self.shape, len(values)
-        conditions, decisions = np.nonzero(self.compared)
-        comparisons, price = _comparisons(of_cells)
-        comparisons = comparisons[conditions]
-        corrected = not self.uses_group and self.constraint != "demographic_parity"
-        corrected &= self.compared.sum() * self.shape[0] <= _MOST_CORRECTED
-        # Corrected rates may allow no solution: a miss of d then costs 2 d at most.
-        bounds = (0, 2 if corrected else None)
         weights = rows.weights / rows.weights.sum()
-        own = np.arange(len(ratios))[:, np.newaxis] == self.cells_of(rows)
-        missed = quotients(own, own @ weights[:, np.newaxis]) - ratios
-
-        def join(parts: Floats) -> Floats:
-            multipliers = np.zeros(shape)
-            joined = comparisons @ parts.reshape(len(comparisons), -1, 1)
-            multipliers[:, conditions, decisions] = joined[:, :, 0].T
-            return multipliers.reshape(-1, shape[-1])
-
-        def decide(parts: Floats, width: float) -> tuple[Floats, float]:
-            logits = values - join(parts).T.astype(np.float32) @ ratios
-            logits /= np.float32(width)
-            largest = logits.max(axis=0)
-            chances = np.exp(logits - largest)
-            sums = chances.sum(axis=0)
-            chances *= (weights / sums).astype(np.float32)
-            return chances, width * float(weights @ (largest + np.log(sums)))
-
-        def compare(ratio: Floats, chances: Floats, by: Floats = comparisons) -> Floats:
-            rates = (ratio @ chances.T).reshape(shape)[:, conditions, decisions].T
-            return (rates[:, np.newaxis].astype(np.float64) @ by).ravel()
-
-        def objective(parts: Floats, width: float, prices: Floats) -> tuple[Any, Any]:
-            chances, smoothed = decide(parts, width)
-            return smoothed + prices @ parts, prices - compare(ratios, chances)
-
-        path: list[Floats] = []
-        parts = errors = np.zeros(comparisons[:, 0].size)
+        problem = _SmoothedProblem(
+            self.decisions_compared, shares, values, ratios, weights
+        )
+        corrects = not self.uses_group and self.constraint != "demographic_parity"
+        corrects &= self.decisions_compared.sum() * self.shape[0] <= _MOST_CORRECTED
+        # Corrected rates may allow no solution: a miss of d then costs 2 d at most.
+        largest = 2 if corrects else None
+        solved: list[Floats] = []
+        mu = errors = np.zeros(problem.n_comparisons)
         for limit in limits:
-            for width in _WIDTHS[bool(path) :]:
-                parts = minimize(
-                    objective,
-                    parts,
-                    args=(width, limit * price - errors),
-                    jac=True,
-                    method="L-BFGS-B",
-                    bounds=[bounds] * len(parts),
-                    options={"maxiter": 500, "ftol": 1e-7, "gtol": 3e-4},
-                ).x
-            if corrected:
-                chances = decide(parts, _WIDTHS[-1])[0]
-                errors = compare(missed, chances)
-                noise = compare(missed**2, chances**2, comparisons**2)
-                errors *= quotients(errors**2, errors**2 + noise)
-            path.append(join(parts))
-        return path
+            prices = limit * problem.price - errors
+            for width in _WIDTHS[bool(solved) :]:
+                mu = problem.minimise(mu, width, prices, largest)
+            if corrects:
+                errors = problem.correct(mu, self.cells_of(rows))
+            solved.append(problem.join(mu))
+        return solved
 
     def _gains(self, rows: Rows, decisions: Integers) -> Floats:
-        """Return the accuracy of decisions of each rule, or minus their mean cost."""
+        """Return the accuracy of each rule's decisions, or minus their mean cost."""
         costs = self._cost[rows.y_true, decisions]
         cost = np.average(costs, axis=1, weights=rows.weights)
         return 1 - cost if self.performance == "accuracy" else -cost * self._unit
 
     def choose(self, max_difference: float) -> int:
-        """Return the best rule of the path whose difference is shown to be kept.
+        """Return the best rule whose difference is shown to be kept.
 
-        Where none is, it is that with the smallest sum of difference and error.
+        If there is none, return the rule with the smallest sum of difference and
+        standard error.
         """
-        path = self.table
-        gains = path[f"mean_test_{self.performance}"]
-        differences = -path["mean_test_neg_difference"]
-        errors = path["difference_error"]
-        # A difference that is expected to be larger was measured by luck.
+        gains = self.table[f"mean_test_{self.performance}"]
+        differences = -self.table["mean_test_neg_difference"]
+        errors = self.table["difference_error"]
         below = _is_below(differences, errors, max_difference, _N_ERRORS_CHOSEN)
-        allowed = below & (path["limit"] <= max_difference)
+        # A difference that is expected to be larger was measured by luck.
+        allowed = below & (self.table["limit"] <= max_difference)
         if below[0] or not self._beyond_noise:
             return 0
         if allowed.any():
@@ -388,77 +401,184 @@ class DecisionRules:
 
     def compare(self, chosen: int) -> Comparison:
         """Compare the decisions of a rule with the plain ones, on held-out rows."""
-        path, rows, columns = self.table, self.rows, list[dict[str, float]]()
+        table, rows = self.table, self.rows
         weights = rows.weights / rows.weights.sum()
-        costs = [self._cost[rows.y_true, self.held_out[i]] for i in (0, chosen)]
-        change = (costs[1] - costs[0]) * self._unit
+        plain_cost, cost = (
+            self._cost[rows.y_true, self.decisions[rule]] for rule in (0, chosen)
+        )
+        change = (cost - plain_cost) * self._unit
         error = float(np.linalg.norm(weights * (change - weights @ change)))
         people: Any = {"sensitive_features": rows.groups, "sample_weight": rows.weights}
-        for i in (0, chosen):
-            values = {self.performance: path[f"mean_test_{self.performance}"][i]}
+        figures = []
+        for rule in (0, chosen):
+            values = {self.performance: table[f"mean_test_{self.performance}"][rule]}
             if self.constraint == "equalized_odds":
-                decisions = self.held_out[i]
+                decisions = self.decisions[rule]
                 values["dcp"] = dcp(rows.y_true, decisions, **people, method="local")
-            values["difference"] = -path["mean_test_neg_difference"][i]
-            columns.append({name: float(value) for name, value in values.items()})
-        errors = dict.fromkeys(columns[0], math.nan) | {self.performance: error}
-        errors["difference"] = float(path["difference_error"][chosen])
+            values["difference"] = -table["mean_test_neg_difference"][rule]
+            figures.append({name: float(value) for name, value in values.items()})
+        baseline, mitigated = figures
+        errors = dict.fromkeys(baseline, math.nan) | {self.performance: error}
+        errors["difference"] = float(table["difference_error"][chosen])
         sizes = dict(zip(rows.labels, rows.groups.sizes().tolist(), strict=True))
-        return Comparison(len(rows), columns[0], columns[1], errors, sizes)
+        return Comparison(len(rows), baseline, mitigated, errors, sizes)
 
     def __call__(
         self, predicted: Floats, codes: NDArray[np.integer], chosen: int
     ) -> Floats:
-        """Return the score of each class by a rule, the largest of which decides."""
-        plain, values, ratios = self._scores_and_ratios(self._path, predicted, codes)
-        scores = values - ratios @ self._path.multipliers[chosen - 1]
-        return np.where(ratios.any(axis=1, keepdims=True), scores, plain)
+        """Return the score of each class by a rule; the largest score decides.
 
-    def _values_and_ratios(
-        self, rules: _Rules, predicted: Floats, codes: NDArray[np.integer]
+        Rule 0 is the plain one.
+        """
+        scores = self._scores(self._solved, predicted, codes)
+        if chosen == 0:
+            return scores.plain
+        return scores.adjust(self._solved.multipliers[chosen - 1])
+
+    def _values_and_membership(
+        self,
+        calibrations: dict[int, Any],
+        predicted: Floats,
+        codes: NDArray[np.integer],
     ) -> tuple[Floats, Floats]:
-        """Return the value of each decision, and weights of rows in each rate.
+        """Return the value of each decision, and each row's probability of each cell.
 
-        A row without a group counts in none.
+        A row without a group is in no cell.
         """
         n_groups, n_conditions = self.shape
-        of_groups = np.zeros((len(codes), n_groups, n_conditions))
+        membership = np.zeros((len(codes), n_groups, n_conditions))
         if self.uses_group:
-            of_groups += (codes[:, np.newaxis] == np.arange(n_groups))[:, :, np.newaxis]
-        of_classes, logs = predicted[:, : self.n_classes].copy(), _logs(predicted)
-        for condition, model in rules.calibrations.items():
-            fitted = model.predict_proba(logs)
+            in_group = codes[:, np.newaxis] == np.arange(n_groups)
+            membership += in_group[:, :, np.newaxis]
+        classes, logs = predicted[:, : self.n_classes].copy(), _logs(predicted)
+        for condition, model in calibrations.items():
+            calibrated = model.predict_proba(logs)
             if self.uses_group:
-                own = codes == condition
-                of_classes[own] = 0
-                of_classes[np.ix_(own, model.classes_)] = fitted[own]
+                chosen = codes == condition
+                classes[chosen] = 0
+                classes[np.ix_(chosen, model.classes_)] = calibrated[chosen]
             else:
-                of_groups[:, model.classes_, condition] = fitted
+                membership[:, model.classes_, condition] = calibrated
         if n_conditions > 1:
-            of_groups *= of_classes[:, np.newaxis]
-        ratios = quotients(of_groups.reshape(len(codes), -1), rules.shares.ravel())
-        return -of_classes @ self._cost, ratios
+            membership *= classes[:, np.newaxis]
+        return -classes @ self._cost, membership.reshape(len(codes), -1)
 
 
-def _read_cost(given: Any, n_classes: int) -> Floats:
-    """Return the cost of each class and decision, errors where none is given."""
+class _SmoothedProblem:
+    """The convex problem that multipliers solve, its maximum smoothed.
+
+    The variables `mu` have one entry for each comparison of groups and each decision,
+    see the notes of `DecisionPostProcessor`. `price` is the cost of a unit of `mu` for
+    each unit of the limit. `values` (of decisions) and `ratios` (of cells) have a row
+    for each person, and the `weights` of people sum to 1.
+    """
+
+    def __init__(
+        self,
+        decisions_compared: NDArray[np.bool_],
+        shares: Floats,
+        values: Floats,
+        ratios: Floats,
+        weights: Floats,
+    ) -> None:
+        # Half the digits take half the time, and are more than a rate needs.
+        self._values = np.ascontiguousarray(values.T, dtype=np.float32)
+        self._ratios = np.ascontiguousarray(ratios.T, dtype=np.float32)
+        self._weights = weights
+        self._shape = *shares.shape, len(self._values)
+        self._conditions, self._decisions = np.nonzero(decisions_compared)
+        comparisons, self.price = _comparisons(shares)
+        self._comparisons = comparisons[self._conditions]
+
+    @property
+    def n_comparisons(self) -> int:
+        """Number of comparisons of groups, for all decisions together."""
+        return self._comparisons[:, 0].size
+
+    def join(self, mu: Floats) -> Floats:
+        """Return the multiplier of each cell (row) and decision (column)."""
+        multipliers = np.zeros(self._shape)
+        joined = self._comparisons @ mu.reshape(len(self._comparisons), -1, 1)
+        multipliers[:, self._conditions, self._decisions] = joined[:, :, 0].T
+        return multipliers.reshape(-1, self._shape[-1])
+
+    def minimise(
+        self, start: Floats, width: float, prices: Floats, largest: float | None
+    ) -> Floats:
+        """Return the `mu` between 0 and `largest` at the smallest expected value."""
+        solution: Floats = minimize(
+            self._objective,
+            start,
+            args=(width, prices),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[(0, largest)] * len(start),
+            options={"maxiter": 500, "ftol": 1e-7, "gtol": 3e-4},
+        ).x
+        return solution
+
+    def correct(self, mu: Floats, cells: Integers) -> Floats:
+        """Return by how much observed differences of rates exceed predicted ones.
+
+        Observed rates use the cell that each row is in, predicted rates its
+        probabilities of cells. An excess is shrunk by the share of noise in it.
+        """
+        in_cell = np.arange(len(self._ratios))[:, np.newaxis] == cells
+        missed = quotients(in_cell, in_cell @ self._weights[:, np.newaxis])
+        missed = missed - self._ratios
+        chances = self._decide(mu, _WIDTHS[-1])[0]
+        errors = self._compare(missed, chances, self._comparisons)
+        noise = self._compare(missed**2, chances**2, self._comparisons**2)
+        return errors * quotients(errors**2, errors**2 + noise)
+
+    def _objective(
+        self, mu: Floats, width: float, prices: Floats
+    ) -> tuple[float, Floats]:
+        """Return the expected value plus the price of `mu`, and the gradient."""
+        chances, smoothed = self._decide(mu, width)
+        rates = self._compare(self._ratios, chances, self._comparisons)
+        return smoothed + float(prices @ mu), prices - rates
+
+    def _decide(self, mu: Floats, width: float) -> tuple[Floats, float]:
+        """Return weights of decisions for each person, and the mean smoothed maximum.
+
+        The weights, of decisions by people, are a softmax of the scores. The smaller
+        the width, the more weight the largest score has.
+        """
+        logits = self._values - self.join(mu).T.astype(np.float32) @ self._ratios
+        logits /= np.float32(width)
+        largest = logits.max(axis=0)
+        chances = np.exp(logits - largest)
+        sums = chances.sum(axis=0)
+        chances *= (self._weights / sums).astype(np.float32)
+        return chances, width * float(self._weights @ (largest + np.log(sums)))
+
+    def _compare(self, ratios: Any, chances: Any, comparisons: Floats) -> Floats:
+        """Return the differences of the rates of decisions between groups."""
+        rates = (ratios @ chances.T).reshape(self._shape)
+        rates = rates[:, self._conditions, self._decisions].T.astype(np.float64)
+        return np.asarray((rates[:, np.newaxis] @ comparisons).ravel())
+
+
+def _read_cost(value: Any, n_classes: int) -> Floats:
+    """Return the cost of each class and decision; without a cost, 1 for each error."""
     errors = 1 - np.eye(n_classes)
     try:
-        cost = np.asarray(errors if given is None else given, np.float64)
+        cost = np.asarray(errors if value is None else value, np.float64)
     except (TypeError, ValueError):  # no numbers, or rows of different lengths
         cost = np.zeros(0)
     if cost.shape != (n_classes, n_classes) or not np.isfinite(cost).all():
         raise ValueError(
             f"cost must be finite numbers of shape ({n_classes}, {n_classes}), "
-            f"classes by decisions in the order of classes_, got {given!r}."
+            f"classes by decisions in the order of classes_, got {value!r}."
         )
     return cost
 
 
-def _compare_decisions(constraint: str, n_classes: int) -> NDArray[np.bool_]:
-    """Say which decisions (columns) are compared in each set of rows.
+def _decisions_compared(constraint: str, n_classes: int) -> NDArray[np.bool_]:
+    """Return which decisions (columns) are compared in each set of rows.
 
-    The sets are all rows, or those of each class.
+    The sets are all rows, or the rows of each class.
     """
     compared = np.ones((n_classes, n_classes), dtype=bool)
     if constraint == "demographic_parity":
@@ -473,8 +593,8 @@ def _compare_decisions(constraint: str, n_classes: int) -> NDArray[np.bool_]:
 class _RateNoise:
     """Noise of the rates of cells, and of the largest difference of two groups.
 
-    `compared` says which rates are, of shape (n_groups, n_conditions, n_classes), and
-    `units` has the inverse number of rows of each cell.
+    `compared` says which rates are compared, by group, set of rows and decision.
+    `units` is 1 over the effective number of rows in each cell.
     """
 
     def __init__(self, compared: NDArray[np.bool_], units: Floats) -> None:
@@ -489,65 +609,83 @@ class _RateNoise:
         return np.asarray((highest - lowest).max(axis=(-2, -1)))
 
     def measure(
-        self, rates: Floats, fitted: float = -1.0, fits: Floats | None = None
-    ) -> tuple[float, float]:
+        self,
+        rates: Floats,
+        overfitting: float = -1.0,
+        refitted: Floats | None = None,
+    ) -> MeasuredDifference:
         """Return the largest difference expected for new rows, and its standard error.
 
-        Noise adds to the largest difference of rates, and that of a rule that is given
-        is subtracted. What is `fitted` is the share of the variance of this noise that
-        new rows have more than these. Rates of parts come from several `fits`, of which
-        any one may differ more than their mean; theirs are less the mean of all groups.
+        For a fixed rule, noise enlarges the largest difference of rates and is
+        subtracted. A fitted rule hides the noise to which it was fitted, which is
+        added: `overfitting` is the variance of the noise that is added, as a share of
+        the variance of a rate, negative where noise is subtracted. `refitted` has the
+        rates of the rules fitted without a part of the rows, less the mean of all
+        groups. Such a rule may differ more between groups than the average of these
+        rules: that excess is added, too.
         """
         if not self.compared.any():
-            return math.nan, math.nan
-        fits = rates[np.newaxis] if fits is None else fits
-        variances = self._noise_of(rates)
-        all_variances = variances + fits.var(axis=0) * self.compared
-        hidden = fitted * variances
-        more, less, all_noise = (
-            self.largest(rates + self._draws * np.sqrt(np.maximum(each, 0)))
-            for each in (hidden, -hidden, all_variances)
+            return MeasuredDifference(math.nan, math.nan)
+        refitted = rates[np.newaxis] if refitted is None else refitted
+        variances = self._rate_variances(rates)
+        all_variances = variances + refitted.var(axis=0) * self.compared
+        added, removed, noisy = (
+            self.largest(rates + self._draws * np.sqrt(np.maximum(variance, 0)))
+            for variance in (
+                overfitting * variances,
+                -overfitting * variances,
+                all_variances,
+            )
         )
-        of_one = self.largest(fits).mean() - self.largest(fits.mean(axis=0))
-        expected = self.largest(rates) + more.mean() - less.mean() + of_one
-        return max(0.0, float(expected)), float(all_noise.std())
+        mean_rates = refitted.mean(axis=0)
+        selection_excess = self.largest(refitted).mean() - self.largest(mean_rates)
+        expected = self.largest(rates) + added.mean() - removed.mean()
+        expected += selection_excess
+        return MeasuredDifference(max(0.0, float(expected)), float(noisy.std()))
 
-    def measure_path(
-        self, rates: Floats, on_all: Floats, on_others: Floats
-    ) -> list[tuple[float, float]]:
-        """Measure the rules of a path by their rates in the rows they are fitted to.
+    def measure_rules(
+        self, rates: Floats, all_rates: Floats, training_rates: Floats
+    ) -> list[MeasuredDifference]:
+        """Measure each rule by its rates on the rows to which the rules were fitted.
 
-        Multipliers are fitted to noise in part, which these rates hide, and new rows do
-        not have. How much is told by rules that are fitted without a part of the rows:
-        their rates `on_all` rows vary by what is fitted, and those `on_others`, to
-        which they are fitted, by what is not. Both are of parts by rules. A line along
-        the path smooths this share.
+        Multipliers are fitted to some of the noise, which the rates on these rows then
+        hide. Rules fitted without a part of the rows estimate how much: the variance of
+        their rates on all rows (`all_rates`) comes from the noise that was fitted, and
+        the variance of their rates on the rows of the fit (`training_rates`) from the
+        noise that was not. Both arrays are parts by rules. The estimated shares are
+        smoothed by a line along the rules.
         """
-        sizes, shares, fits = self.compared / self.units, [], []
+        sizes = self.compared / self.units
         weights = quotients(sizes, sizes.sum(axis=0))
         # By the jackknife, the variance without one part is less by this factor.
-        factor = (len(on_all) - 1) ** 2 / len(on_all)
-        of_rules = on_all.swapaxes(0, 1), on_others.swapaxes(0, 1)
-        for rule, *both in zip(rates, *of_rules, strict=True):
-            relative = [
-                each - (each * weights).sum(axis=1, keepdims=True) for each in both
-            ]
-            of_fit, of_rest = (each.var(axis=0, ddof=1) for each in relative)
-            variances = self._noise_of(rule)
-            excess = factor * ((of_fit - of_rest) * sizes).sum()
+        factor = (len(all_rates) - 1) ** 2 / len(all_rates)
+        shares, centred = [], []
+        by_rule = all_rates.swapaxes(0, 1), training_rates.swapaxes(0, 1)
+        for rule, *rates_of_parts in zip(rates, *by_rule, strict=True):
+            refitted, training = (
+                part_rates - (part_rates * weights).sum(axis=1, keepdims=True)
+                for part_rates in rates_of_parts
+            )
+            fit_variance = refitted.var(axis=0, ddof=1)
+            residual_variance = training.var(axis=0, ddof=1)
+            excess = factor * ((fit_variance - residual_variance) * sizes).sum()
+            variances = self._rate_variances(rule)
             shares.append(excess / (variances * sizes * (1 - weights)).sum())
-            fits.append(relative[0])
+            centred.append(refitted)
         line = np.polynomial.Polynomial.fit(_STEPS, shares, 1)(_STEPS)
-        fitted = np.clip(line, -1, 1).tolist()
-        return [self.measure(*each) for each in zip(rates, fitted, fits, strict=True)]
+        overfitting = np.clip(line, -1, 1).tolist()
+        return [
+            self.measure(*rule)
+            for rule in zip(rates, overfitting, centred, strict=True)
+        ]
 
-    def _noise_of(self, rates: Floats) -> Floats:
+    def _rate_variances(self, rates: Floats) -> Floats:
         """Return variances of rates, with one added row of each decision."""
         shrunk = (rates + self.units) / (1 + 2 * self.units)
         return np.where(self.compared, shrunk * (1 - shrunk) * self.units, 0)
 
     def is_exceeded(self, rates: Floats) -> bool:
-        """Test whether any two groups differ, each pair by its standard error."""
+        """Test whether the rates of any two groups differ by more than noise."""
         sizes = self.compared / self.units
         mean = quotients((sizes * rates).sum(axis=0), sizes.sum(axis=0))
         errors = np.sqrt(mean * (1 - mean) * self.units)
@@ -556,28 +694,29 @@ class _RateNoise:
         return bool(self._largest_ratio(rates, errors) > critical)
 
     def _largest_ratio(self, rates: Floats, errors: Floats) -> Floats:
-        """Return the largest difference of two groups beside its standard error."""
+        """Return the largest difference of two groups over its standard error."""
         largest = np.zeros(rates.shape[:-3])
         for first, second in itertools.combinations(range(len(errors)), 2):
-            both = self.compared[first] & self.compared[second]
+            compared = self.compared[first] & self.compared[second]
             error = np.hypot(errors[first], errors[second])
             difference = np.abs(rates[..., first, :, :] - rates[..., second, :, :])
-            ratios = quotients(difference, error)[..., both]
+            ratios = quotients(difference, error)[..., compared]
             largest = np.maximum(largest, ratios.max(axis=-1, initial=0))
         return largest
 
 
 def _is_below(difference: Any, error: Any, limit: float, n_errors: float) -> Any:
-    """Return whether differences are below a limit by standard errors."""
+    """Return whether difference + n_errors x error, at most 1, is within the limit."""
     return np.minimum(difference + n_errors * error, 1) <= limit
 
 
 def _comparisons(shares: Floats) -> tuple[Floats, float]:
     """Return the comparisons of groups in each set of rows, and their price.
 
-    They are of shape (n_conditions, n_groups, n_comparisons): 1 for a group, and -1 for
-    another, or minus the shares of all. Groups without rows are in none. If each group
-    differs from everyone by half a limit, no two groups differ by more than the limit.
+    The array has the shape (n_conditions, n_groups, n_comparisons). A comparison has 1
+    for a group and -1 for another, or for many groups 1 for a group minus the shares of
+    all groups. Groups without rows are in no comparison. If each group differs from
+    everyone by half a limit, no two groups differ by more than the limit.
     """
     n_groups = len(shares)
     unit, present = np.eye(n_groups), (shares > 0).T
@@ -586,17 +725,17 @@ def _comparisons(shares: Floats) -> tuple[Floats, float]:
         joined = np.tile(unit[first].T - unit[second].T, (shares.shape[1], 1, 1))
         joined *= (present[:, first] & present[:, second])[:, np.newaxis]
         return joined, 1.0
-    everyone = quotients(shares, shares.sum(axis=0)).T[:, :, np.newaxis]
-    joined = (unit - everyone) * present[:, np.newaxis]
+    overall = quotients(shares, shares.sum(axis=0)).T[:, :, np.newaxis]
+    joined = (unit - overall) * present[:, np.newaxis]
     return np.concatenate([joined, -joined], axis=2), 0.5
 
 
-def _noise(probabilities: Floats) -> Floats:
-    """Return Gumbel noise that breaks near ties, equal for equal scores.
+def _tie_breaks(probabilities: Floats) -> Floats:
+    """Return Gumbel noise that breaks near ties, equal for equal probabilities.
 
-    Their largest sum with scores is a class drawn as the smoothed problem assumes. They
-    are made of late decimals of the probabilities, times numbers of which none is a
-    fraction of others.
+    Deciding for the class with the largest sum of score and noise draws a class with
+    the probabilities that the smoothed problem assumes. The noise is computed from late
+    decimals of the probabilities, multiplied by incommensurable numbers.
     """
     n_classes = probabilities.shape[1]
     digits = _FIRST_DECIMAL * (probabilities @ np.sqrt(np.arange(2, n_classes + 2)))
@@ -606,5 +745,5 @@ def _noise(probabilities: Floats) -> Floats:
 
 
 def _logs(probabilities: Floats) -> Floats:
-    """Return the logarithms of probabilities, none of which is infinite."""
+    """Return the logarithms of probabilities, which are raised to avoid infinity."""
     return np.asarray(np.log(np.maximum(probabilities, _LEAST_PROBABILITY)))

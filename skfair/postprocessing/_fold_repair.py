@@ -1,16 +1,18 @@
 """Repair of what the models of folds predict: held-out rows, their map, predictions.
 
-`MADDPostProcessor` and `RepairedRegressor` call these functions one after the other.
+`MADDPostProcessor` and `RepairedRegressor` call `score_held_out`, `learn_repair` and
+`repair_predictions`, in this order.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+import copy
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone, is_classifier
+from sklearn.base import is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Bunch, check_random_state
 
@@ -22,13 +24,15 @@ from skfair._comparison import (
     warn_of_comparison,
 )
 from skfair._mitigation import (
-    Given,
-    begin_predict,
-    find_strata,
+    FitInputs,
+    FoldMitigator,
+    Mitigator,
+    features_to_predict,
     groups_to_predict,
     label_probabilities,
     make_splits,
     predict_targets,
+    read_strata,
     tenths_of,
     tip_to_drop,
 )
@@ -36,16 +40,21 @@ from skfair._rows import Rows, take_rows
 from skfair._utils._arrays import Floats
 from skfair._utils._progress import Tasks
 from skfair._utils._validation import count_rows
+from skfair.groups import Selector
 from skfair.model_selection._folds import Split, assign_folds
-from skfair.postprocessing._population_gap import Aim, ModelPredictions, PopulationGaps
-from skfair.postprocessing._score_repairer import (
+from skfair.postprocessing._group_cdfs import (
     LinearCDF,
-    ScoreRepairer,
-    distributions,
-    ends_of,
+    end_scores,
+    has_ties,
     row_counts,
-    tied_shares,
+    weighted_distributions,
 )
+from skfair.postprocessing._population_gap import (
+    Aim,
+    ModelPredictions,
+    PopulationGaps,
+)
+from skfair.postprocessing._repair_map import RepairMap
 
 #: Parts of the rows that one model scored, each of which is repaired by the others.
 _N_PARTS = 5
@@ -59,55 +68,119 @@ _REMEDY = (
 )
 
 
-class Spread:
-    """Everyone's scores, by which tied rows of one model are spread.
+class RepairMitigator(Mitigator, FoldMitigator, Protocol):
+    """The attributes of a mitigator that repairs what the models of folds predict.
 
-    A model of a tree gives few scores, other ones than the models of other folds. A row
-    is drawn a height within its score's step in the CDF of its model, and gets the
-    score that everyone has at that height.
+    A classifier has `classes_`, too.
+    """
+
+    control_features: Selector | None
+    ties: str
+    unknown_groups: str
+    repair_level: float | Literal["auto"]
+    estimators_: list[Any]
+    classes_: NDArray[Any]
+
+
+class Spread:
+    """Scores of everyone, over which tied rows of one model are spread.
+
+    A tree predicts few different scores, and the tree of another fold predicts others.
+    A row with a tied score is drawn a height within the step of this score in the CDF
+    of its model, and gets the score that has this height in the CDF of everyone.
     """
 
     def __init__(self, rows: Rows, n_models: int, scale: str) -> None:
-        """Learn the scores of rows that were predicted by the models of folds."""
+        """Learn the CDF of all held-out scores, and the CDF of each model."""
         parts = [rows, *(rows[rows.fold == model] for model in range(n_models))]
-        statistics = [distributions(part) for part in parts]
-        everyone, *self.by_model = [
-            LinearCDF.from_statistic(statistic, None, ends_of(scale, statistic.scores))
-            for statistic in statistics
+        pooled, *self.by_model = [
+            LinearCDF.from_statistic(
+                statistic, None, end_scores(scale, statistic.scores)
+            )
+            for statistic in map(weighted_distributions, parts)
         ]
-        self.scores, self.heights = everyone.scores, everyone.middle
+        self.scores, self.heights = pooled.scores, pooled.middle
         if len(self.scores) > 1:
             self.heights[[0, -1]] = 0, 1  # all heights have scores of their own
 
-    def __call__(self, scores: Floats, model: int, draws: Floats) -> Floats:
+    def spread_model(self, scores: Floats, model: int, draws: Floats) -> Floats:
         """Spread scores of a model by draws from [0, 1]."""
-        own = self.by_model[model]
-        seen = np.clip(scores, own.scores[0], own.scores[-1])
-        spread = np.interp(own.heights_of(seen, draws), self.heights, self.scores)
-        return np.asarray(spread + (scores - seen))
+        cdf = self.by_model[model]
+        within = np.clip(scores, cdf.scores[0], cdf.scores[-1])
+        heights = cdf.evaluate_within(within, draws)
+        spread = np.interp(heights, self.heights, self.scores)
+        return np.asarray(spread + (scores - within))
 
-    def spread_models(self, repair: Any, scores: Floats) -> Floats:
+    def spread_models(self, scores: Floats, random_state: Any) -> Floats:
         """Spread the scores of all models, by the same draws of each row."""
-        draws = draw_heights(repair, scores.shape[1])
-        return np.array([self(own, model, draws) for model, own in enumerate(scores)])
+        draws = _draw_heights(random_state, scores.shape[1])
+        by_model = enumerate(scores)
+        return np.array([self.spread_model(row, i, draws) for i, row in by_model])
+
+
+class HeldOutScores(NamedTuple):
+    """Models of the folds, and held-out rows with the score by the model of their fold.
+
+    `spread` spreads rows that share a score of one of several models; None where such
+    rows stay together.
+    """
+
+    models: list[Any]
+    rows: Rows
+    spread: Spread | None
+
+
+@dataclass(frozen=True)
+class MeanRepair:
+    """Repair of the predictions of several models, whose mean is then predicted."""
+
+    map: RepairMap
+    spread: Spread | None
+    random_state: Any
+
+    def repair_mean(self, predicted: ModelPredictions) -> Floats:
+        """Repair what each model predicts of rows, and return the mean."""
+        rows = predicted.rows
+        repaired = [
+            self.map.repair(scores, rows.groups, rows.strata, self.random_state)
+            for scores in predicted.spread_scores
+        ]
+        return predicted.average(np.array(repaired))
+
+
+class RepairedFolds(NamedTuple):
+    """Rows with their repaired scores, by maps that were learnt without their fold.
+
+    `are_complete` is False if only a sample of the rows is repaired, by one map that
+    was learnt from all other rows.
+    """
+
+    rows: Rows
+    scores: Floats
+    are_complete: bool
 
 
 def score_held_out(
-    mitigator: Any, given: Given, routed: Bunch, tasks: Tasks
-) -> tuple[list[Any], Rows]:
-    """Fit the estimator on folds, and return the models and the rows held out.
+    mitigator: RepairMitigator, inputs: FitInputs, routed: Bunch, tasks: Tasks
+) -> HeldOutScores:
+    """Fit the estimator on folds, and score the held-out rows that have a map.
 
-    Rows have a weight, a map and a score. Those that a single model scored are dealt to
-    five folds.
+    Only rows with a group and a weight have a map. If a single (frozen) model scored
+    all rows, the rows are dealt to five folds.
     """
-    rows, splits = given.rows, list[Split]()
+    rows, splits = inputs.rows, list[Split]()
     if not isinstance(mitigator.estimator, FrozenEstimator):
-        columns = given.X, given.target, cells_to_repair(rows)
-        splits = make_splits(mitigator, *columns, routed.splitter.split)
+        splits = make_splits(
+            mitigator,
+            inputs.X,
+            inputs.target,
+            cells=map_codes(rows),
+            for_split=routed.splitter.split,
+        )
     tasks.begin(len(splits))
-    with tip_to_drop(mitigator, given.X):
-        models, held_out = predict_targets(mitigator, given, splits, routed, tasks)
-    usable = (cells_to_repair(held_out) >= 0) & (held_out.weights > 0)
+    with tip_to_drop(mitigator, inputs.X, mitigator.estimator):
+        models, held_out = predict_targets(mitigator, inputs, splits, routed, tasks)
+    usable = (map_codes(held_out) >= 0) & (held_out.weights > 0)
     scores = held_out.y_pred[:, -1] + 0.0  # no negative zeros
     held_out = replace(held_out, y_pred=scores)[usable]
     if len(models) == 1:
@@ -115,45 +188,121 @@ def score_held_out(
         classes = y if is_classifier(mitigator) else tenths_of(y)
         folds = assign_folds(classes, held_out.groups.codes, _N_PARTS, None)
         held_out = replace(held_out, fold=folds)
-    return models, held_out
+    elif mitigator.ties == "random" and _folds_have_ties(held_out):
+        return _spread_ties(mitigator, models, held_out)
+    return HeldOutScores(models, held_out, None)
 
 
-def spread_ties(
-    mitigator: Any, rows: Rows, n_models: int
-) -> tuple[Rows, Spread | None]:
-    """Spread rows that share a score of one of several models, if ties are random.
+def _spread_ties(
+    mitigator: RepairMitigator, models: list[Any], rows: Rows
+) -> HeldOutScores:
+    """Spread rows that share a score of one of several models.
 
-    With one model the repair does so.
+    With a single model the repair itself spreads them.
     """
-    if mitigator.ties == "mid" or n_models == 1 or not _folds_have_ties(rows):
-        return rows, None
     scale = "probability" if is_classifier(mitigator) else "real"
-    spread, draws = Spread(rows, n_models, scale), draw_heights(mitigator, len(rows))
+    spread = Spread(rows, len(models), scale)
+    draws = _draw_heights(mitigator.random_state, len(rows))
     scores = np.array(rows.y_pred)
-    for model in range(n_models):
-        own = rows.fold == model
-        scores[own] = spread(scores[own], model, draws[own])
-    return replace(rows, y_pred=scores), spread
+    for model in range(len(models)):
+        in_fold = rows.fold == model
+        scores[in_fold] = spread.spread_model(scores[in_fold], model, draws[in_fold])
+    return HeldOutScores(models, replace(rows, y_pred=scores), spread)
 
 
-def make_repairer(mitigator: Any, **options: Any) -> ScoreRepairer:
-    """Return a repair with the parameters that it shares with a mitigator."""
-    return ScoreRepairer(
-        **options,
-        ties=mitigator.ties,
-        unknown_groups=mitigator.unknown_groups,
-        random_state=mitigator.random_state,
+def learn_repair(
+    mitigator: RepairMitigator,
+    inputs: FitInputs,
+    held_out: HeldOutScores,
+    repair_map: RepairMap,
+) -> tuple[MeanRepair, Comparison]:
+    """Learn the map from held-out scores, and compare plain with repaired scores.
+
+    With `max_mcdp`, the map is learnt for the gap that keeps the limit in the
+    population. There is a warning if no gain is shown, or if `max_mcdp` is not kept.
+    """
+    limit, rows = repair_map.max_mcdp, held_out.rows
+    predicted = _predict_fitted(mitigator, inputs, held_out)
+    aim = _find_aim(repair_map, rows, predicted)
+    if aim is not None:
+        repair_map = replace(repair_map, max_mcdp=aim.max_mcdp)
+    repair_map.learn(rows, warn=False, takes_ungrouped=inputs.ungrouped)
+    repair = MeanRepair(repair_map, held_out.spread, mitigator.random_state)
+    comparison = _compare_repair(mitigator, repair, rows, predicted)
+    if aim is not None:
+        comparison = _state_expected_gap(comparison, aim)
+    _warn_of_repair(mitigator, comparison, aim, limit)
+    return repair, comparison
+
+
+def _predict_fitted(
+    mitigator: RepairMitigator, inputs: FitInputs, held_out: HeldOutScores
+) -> ModelPredictions | None:
+    """Predict the rows of the fit by all models if scores are tied; otherwise None.
+
+    Rows that share a score of one model often share the scores of the other models,
+    too. Held-out scores do not show this, since one model scores each fold. The mean of
+    all models then leaves more of the gap, in the rows of the fit as in new rows. Where
+    ties are random and rows are few, each row is drawn several times.
+    """
+    models, spread = held_out.models, held_out.spread
+    if len(models) == 1 or not (spread or _folds_have_ties(held_out.rows)):
+        return None
+    rows = inputs.rows
+    rows = rows[(rows.weights > 0) & (map_codes(rows) >= 0)]
+    X = take_rows(inputs.X, rows.position)
+    scores = np.array([_predict_scores(mitigator, model, X) for model in models])
+    if spread is None:
+        return ModelPredictions(rows, scores, scores)
+    places = np.tile(np.arange(len(rows)), 1 + _N_DRAWN // max(1, len(rows)))
+    rows, scores = rows[places], scores[:, places]
+    spread_scores = spread.spread_models(scores, mitigator.random_state)
+    return ModelPredictions(rows, scores, spread_scores)
+
+
+def _find_aim(
+    repair_map: RepairMap, held_out: Rows, predicted: ModelPredictions | None
+) -> Aim | None:
+    """Find the band that keeps `max_mcdp` for rows of the population."""
+    if not repair_map.max_mcdp:
+        return None  # there is no band, or it has no width
+    # Rows that repeated splits hold out again are no other rows.
+    first = np.unique(held_out.position, return_index=True)[1]
+    return PopulationGaps(held_out[np.sort(first)], repair_map, predicted).find_aim()
+
+
+def _compare_repair(
+    mitigator: RepairMitigator,
+    repair: MeanRepair,
+    held_out: Rows,
+    predicted: ModelPredictions | None,
+) -> Comparison:
+    """Compare plain and repaired scores of each fold, by maps of the other folds."""
+    folds = _repair_across_folds(repair, held_out)
+    compare = compare_classifiers if is_classifier(mitigator) else compare_regressors
+    rows, baseline = folds.rows, folds.rows.y_pred
+    comparison = compare(rows, baseline, folds.scores, cross_fitted=folds.are_complete)
+    if predicted is None:
+        return comparison
+    repaired = repair.map.repair(
+        held_out.y_pred, held_out.groups, held_out.strata, repair.random_state
+    )
+    plain_mean = replace(predicted.rows, y_pred=predicted.scores.mean(axis=0))
+    repaired_mean = replace(predicted.rows, y_pred=repair.repair_mean(predicted))
+    baseline_excess = _excess_gap(plain_mean, held_out)
+    excess = _excess_gap(repaired_mean, replace(held_out, y_pred=repaired))
+    return replace(
+        comparison,
+        baseline=_add_gap(comparison.baseline, baseline_excess),
+        mitigated=_add_gap(comparison.mitigated, excess),
     )
 
 
-def repair_across_folds(
-    repairer: ScoreRepairer, rows: Rows
-) -> tuple[Rows, Floats, bool]:
+def _repair_across_folds(repair: MeanRepair, rows: Rows) -> RepairedFolds:
     """Repair the rows of each fold by a map learnt from the other folds.
 
-    If there are more than 100,000 rows, a sample of at most as many is held out in
-    place of the folds. Return the rows that were held out, their repaired scores, and
-    whether maps have learnt from all other folds.
+    With more than 100,000 rows, a sample of at most 100,000 is repaired instead, by one
+    map that is learnt from all other rows.
     """
     fold, scores = rows.fold, rows.y_pred
     if len(rows) > _MANY_ROWS:
@@ -161,112 +310,38 @@ def repair_across_folds(
         fold = np.where(sampled, 0, -1)
     repaired = np.array(scores)
     for part in range(int(fold.max()) + 1):
-        own = fold == part
-        learnt, tested = clone(repairer), rows[own]
-        learnt._learn_rows(rows[~own], warn=False)
-        repaired[own] = learnt._repair(scores[own], tested.groups, tested.strata)
-    chosen = fold >= 0
-    return rows[chosen], repaired[chosen], bool(chosen.all())
-
-
-def predict_fitted(
-    mitigator: Any,
-    models: list[Any],
-    given: Given,
-    held_out: Rows,
-    spread: Spread | None,
-) -> ModelPredictions | None:
-    """Predict the rows of the fit by all models, where rows share scores, else None.
-
-    Rows that share a score of one model share those of others, which the scores that
-    each model gives to its own fold do not show: the mean of all models leaves more of
-    the gap then, of the rows that they were fitted to as of new ones. Few rows whose
-    ties are random are drawn several times.
-    """
-    if len(models) == 1 or not (spread or _folds_have_ties(held_out)):
-        return None
-    rows = given.rows
-    rows = rows[(rows.weights > 0) & (cells_to_repair(rows) >= 0)]
-    X = take_rows(given.X, rows.position)
-    scores = np.array([scores_of(mitigator, model, X) for model in models])
-    if spread is None:
-        return ModelPredictions(rows, scores, scores)
-    places = np.tile(np.arange(len(rows)), 1 + _N_DRAWN // max(1, len(rows)))
-    rows, scores = rows[places], scores[:, places]
-    return ModelPredictions(rows, scores, spread.spread_models(mitigator, scores))
-
-
-def gap_of(predicted: ModelPredictions, repairer: ScoreRepairer | None = None) -> float:
-    """Return MCDP(0) of the mean of all models, which may be repaired."""
-    rows, scores = predicted.rows, predicted.scores.mean(axis=0)
-    if repairer is not None:
-        scores = _mean_repaired(repairer, predicted)
-    return mean_mcdp(replace(rows, y_pred=scores)).value
-
-
-def find_aim(
-    mitigator: Any,
-    held_out: Rows,
-    predicted: ModelPredictions | None,
-    options: dict[str, Any],
-) -> Aim | None:
-    """Find the band that keeps `max_mcdp` for rows of the population."""
-    if not options["max_mcdp"]:
-        return None  # there is no band, or it has no width
-    # Rows that repeated splits hold out again are no other rows.
-    first = np.unique(held_out.position, return_index=True)[1]
-    held_out = held_out[np.sort(first)]
-    scale = "probability" if is_classifier(mitigator) else "real"
-    limit = options["max_mcdp"]
-    return PopulationGaps(held_out, limit, scale, mitigator, predicted).aim()
-
-
-def compare_repair(
-    mitigator: Any,
-    repairer: ScoreRepairer,
-    held_out: Rows,
-    predicted: ModelPredictions | None,
-    aim: Aim | None,
-) -> Comparison:
-    """Compare repaired with plain scores of each fold, by the maps of all others.
-
-    A warning says where no gain is shown, or `max_mcdp` is not kept.
-    """
-    rows, repaired, all_folds = repair_across_folds(repairer, held_out)
-    classifier = is_classifier(mitigator)
-    compare = compare_classifiers if classifier else compare_regressors
-    found = compare(rows, rows.y_pred, repaired, cross_fitted=all_folds)
-    if predicted is not None:
-        after = repairer._repair(held_out.y_pred, held_out.groups, held_out.strata)
-        of_mean = gap_of(predicted), gap_of(predicted, repairer)
-        found = replace(
-            found,
-            baseline=_add_gap(found.baseline, held_out, of_mean[0]),
-            mitigated=_add_gap(
-                found.mitigated, replace(held_out, y_pred=after), of_mean[1]
-            ),
+        in_fold = fold == part
+        others_map = replace(repair.map).learn(rows[~in_fold], warn=False)
+        tested = rows[in_fold]
+        # The comparison does not move on the state that predictions draw from.
+        random_state = copy.deepcopy(repair.random_state)
+        repaired[in_fold] = others_map.repair(
+            tested.y_pred, tested.groups, tested.strata, random_state
         )
-    found = _expect_aim(found, aim)
-    _warn_of_repair(mitigator, found, aim)
-    return found
+    chosen = fold >= 0
+    return RepairedFolds(rows[chosen], repaired[chosen], bool(chosen.all()))
 
 
-def _add_gap(figures: dict[str, float], rows: Rows, gap: float) -> dict[str, float]:
-    """Add to figures of MCDP the excess of a gap over that of the rows."""
-    more = max(0.0, gap - mean_mcdp(rows).value)
+def _excess_gap(mean: Rows, held_out: Rows) -> float:
+    """Return how far MCDP(0) of the models' mean exceeds MCDP(0) of held-out scores."""
+    return max(0.0, mean_mcdp(mean).value - mean_mcdp(held_out).value)
+
+
+def _add_gap(figures: dict[str, float], excess: float) -> dict[str, float]:
+    """Return the figures, with an excess added to each MCDP."""
     return {
-        name: min(1.0, value + more) if name.endswith("mcdp") else value
+        name: min(1.0, value + excess) if name.endswith("mcdp") else value
         for name, value in figures.items()
     }
 
 
-def _expect_aim(comparison: Comparison, aim: Aim | None) -> Comparison:
-    """State the gap that repairs of halves leave, where a band was found by it.
+def _state_expected_gap(comparison: Comparison, aim: Aim) -> Comparison:
+    """Replace the mitigated gap by the one expected when the band was chosen.
 
-    It knows of shared scores and of groups of few rows.
+    The expected gap takes account of shared scores and of groups of few rows.
     """
     gap = comparison.mitigated["mcdp"]
-    if aim is None or gap == comparison.baseline["mcdp"]:
+    if gap == comparison.baseline["mcdp"]:
         return comparison
     share = aim.expected / gap
     mitigated = {
@@ -276,83 +351,77 @@ def _expect_aim(comparison: Comparison, aim: Aim | None) -> Comparison:
     return replace(comparison, mitigated=mitigated | {"mcdp": aim.expected})
 
 
-def _warn_of_repair(mitigator: Any, comparison: Comparison, aim: Aim | None) -> None:
+def _warn_of_repair(
+    mitigator: RepairMitigator,
+    comparison: Comparison,
+    aim: Aim | None,
+    limit: float | None,
+) -> None:
     """Warn if held-out rows show no gain, or do not show that `max_mcdp` is kept.
 
-    There is nothing to gain where the baseline keeps the limit, or the level is 0.
+    No gain is needed if the baseline keeps `max_mcdp`, or if the level is 0.
     """
-    limit = mitigator.max_mcdp
-    missed = "" if aim is None else aim.problem(limit)
-    gaps = comparison.baseline["mcdp"], comparison.mitigated["mcdp"]
-    kept = aim is not None and max(gaps) <= limit
-    if missed or not (kept or mitigator.repair_level == 0):
-        warn_of_comparison(mitigator, comparison, _REMEDY, missed)
+    problem, keeps_limit = "", False
+    if aim is not None and limit is not None:
+        problem = aim.describe_problem(limit)
+        gaps = comparison.baseline["mcdp"], comparison.mitigated["mcdp"]
+        keeps_limit = max(gaps) <= limit
+    if problem or not (keeps_limit or mitigator.repair_level == 0):
+        warn_of_comparison(mitigator, comparison, _REMEDY, problem)
 
 
 def repair_predictions(
-    mitigator: Any,
+    mitigator: RepairMitigator,
+    repair: MeanRepair | None,
     X: Any,
     sensitive_features: ArrayLike | None,
     control_features: ArrayLike | None,
 ) -> Floats:
-    """Return the mean of the predictions of the models, each of which is repaired."""
-    features, models = begin_predict(mitigator, X), mitigator.estimators_
-    predicted = [scores_of(mitigator, model, features) for model in models]
-    repairer = mitigator.repairer_
-    if repairer is None:
+    """Repair the predictions of each model, and return their mean over models."""
+    features, models = features_to_predict(mitigator, X), mitigator.estimators_
+    predicted = [_predict_scores(mitigator, model, features) for model in models]
+    if repair is None:
         return predicted[0]
-    groups, strata = repairer._read_groups(
+    groups, strata = repair.map.read_groups(
         groups_to_predict(mitigator, X, sensitive_features),
-        find_strata(mitigator, X, control_features),
+        read_strata(mitigator.control_features, X, control_features),
         count_rows(X),
         mitigator.unknown_groups,
     )
-    scores, spread = np.array(predicted), mitigator._spread
-    moved = scores if spread is None else spread.spread_models(repairer, scores)
-    return _mean_repaired(
-        repairer, ModelPredictions(Rows(groups, strata), scores, moved)
-    )
+    scores = spread_scores = np.array(predicted)
+    if repair.spread is not None:
+        spread_scores = repair.spread.spread_models(scores, repair.random_state)
+    rows = Rows(groups, strata)
+    return repair.repair_mean(ModelPredictions(rows, scores, spread_scores))
 
 
-def _mean_repaired(repairer: ScoreRepairer, predicted: ModelPredictions) -> Floats:
-    """Repair what each model predicts of rows, and return the mean."""
-    groups, strata = predicted.rows.groups, predicted.rows.strata
-    repaired = [repairer._repair(each, groups, strata) for each in predicted.spread]
-    return predicted.mean(np.array(repaired))
-
-
-def draw_heights(repair: Any, n_samples: int) -> Floats:
-    """Draw where each row is within the rows that share its score."""
-    random = check_random_state(repair.random_state)
-    return np.asarray(random.uniform(size=n_samples))
-
-
-def labels_of(mitigator: Any) -> list[Any] | None:
-    """Return the classes of a classifier, None of a regressor."""
-    return mitigator.classes_.tolist() if is_classifier(mitigator) else None
-
-
-def scores_of(mitigator: Any, model: Any, X: Any) -> Floats:
+def _predict_scores(mitigator: RepairMitigator, model: Any, X: Any) -> Floats:
     """Predict the second class, or the target, by one of the models."""
-    predicted: Floats = label_probabilities(model, X, labels_of(mitigator))[:, -1]
+    labels = mitigator.classes_.tolist() if is_classifier(mitigator) else None
+    predicted: Floats = label_probabilities(model, X, labels)[:, -1]
     return predicted
 
 
-def cells_to_repair(rows: Rows) -> NDArray[np.integer]:
-    """Return code of each row's group, or with several strata of its stratum and group.
+def map_codes(rows: Rows) -> NDArray[np.integer]:
+    """Return the code of each row's map, -1 for none.
 
-    There is a map for each of these codes, and none for -1. The maps of a single
-    stratum hold for all rows.
+    Each group has a map, or with several strata each stratum and group. The maps of a
+    single stratum hold for all rows.
     """
     several = rows.strata is not None and len(rows.strata.labels) > 1
     return rows.stratum_group_codes if several else rows.groups.codes
 
 
+def _draw_heights(random_state: Any, n_samples: int) -> Floats:
+    """Draw where each row is within the rows that share its score."""
+    random = check_random_state(random_state)
+    return np.asarray(random.uniform(size=n_samples))
+
+
 def _folds_have_ties(rows: Rows) -> bool:
-    """Return whether many rows of a group share a score of one model."""
-    limits = 1 / np.sqrt(np.maximum(row_counts(distributions(rows)), 1))
-    for fold in range(int(rows.fold.max()) + 1):
-        statistic = distributions(rows[rows.fold == fold])
-        if (tied_shares(statistic) > limits[statistic.codes]).any():
-            return True
-    return False
+    """Return whether a model gives many rows of one group the same score."""
+    n_rows = row_counts(weighted_distributions(rows))
+    return any(
+        has_ties(weighted_distributions(rows[rows.fold == fold]), n_rows)
+        for fold in range(int(rows.fold.max()) + 1)
+    )

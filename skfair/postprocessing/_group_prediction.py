@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Hashable
 from dataclasses import replace
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from scipy.sparse import issparse
@@ -29,7 +30,9 @@ from skfair._comparison import (
     warn_of_comparison,
 )
 from skfair._mitigation import (
-    Given,
+    FitInputs,
+    FoldMitigator,
+    Mitigator,
     check_estimator,
     mean_of_folds,
     predict_folds,
@@ -44,11 +47,21 @@ from skfair._utils._validation import check_real
 from skfair.model_selection._folds import Split
 from skfair.postprocessing._score_map import StrengthMaps
 
-AnyMitigator = TypeVar("AnyMitigator")
 _REMEDY = "Lower strength, or use a better group_estimator"
 
 
-def check_parameters(mitigator: Any) -> None:
+class GroupPredictor(Mitigator, FoldMitigator, Protocol):
+    """The attributes of a mitigator that predicts the group, and has a strength."""
+
+    strength: float | Literal["auto"]
+    group_estimator: Any
+    groups_: tuple[Hashable, ...]
+
+
+AnyMitigator = TypeVar("AnyMitigator", bound=GroupPredictor)
+
+
+def check_parameters(mitigator: GroupPredictor) -> None:
     """Raise unless both models, and the strength, are valid."""
     check_estimator(mitigator)
     group_estimator = mitigator.group_estimator
@@ -62,10 +75,10 @@ def check_parameters(mitigator: Any) -> None:
 
 
 class Predicted(NamedTuple):
-    """Models of folds, and the rows held out, with weight, prediction and fold.
+    """Models of the folds, and held-out rows with their predictions and folds.
 
-    `q` are their probabilities of groups, in the order of `group_classes`, as the
-    classes of the models of the group are called.
+    `q` has the rows' probabilities of groups. Its columns are in the order of
+    `group_classes`, the classes that the models of the group predict.
     """
 
     models: list[Any]
@@ -76,81 +89,92 @@ class Predicted(NamedTuple):
 
 
 def predict_held_out(
-    mitigator: Any,
-    given: Given,
+    mitigator: GroupPredictor,
+    inputs: FitInputs,
     routed: Bunch,
-    both_splits: tuple[list[Split], list[Split]],
+    splits: list[Split],
+    group_splits: list[Split],
     tasks: Tasks,
     n_last_fits: int = 0,
 ) -> Predicted:
-    """Fit both models on folds, each on its own splits, and predict the rows held out.
+    """Fit both models on folds, each on its own splits, and predict held-out rows.
 
-    A row that several folds hold out has its mean predictions, and the first fold.
-    `n_last_fits` is the number of fits that follow.
+    A row that several folds hold out gets the mean of its predictions, and the number
+    of the first of these folds. `n_last_fits` is the number of fits that follow.
     """
-    rows, (splits, group_splits) = given.rows, both_splits
-    models = (mitigator.estimator, splits), (mitigator.group_estimator, group_splits)
-    fitted = [not isinstance(model, FrozenEstimator) for model, _ in models]
-    n_fits = sum(len(s) for (_, s), fits in zip(models, fitted, strict=True) if fits)
+    rows, estimator = inputs.rows, mitigator.estimator
+    n_fits = 0 if isinstance(estimator, FrozenEstimator) else len(splits)
+    if not isinstance(mitigator.group_estimator, FrozenEstimator):
+        n_fits += len(group_splits)
     tasks.begin(n_fits + n_last_fits)
-    with tip_to_drop(mitigator, given.X):
-        own_models, held_out = predict_targets(mitigator, given, splits, routed, tasks)
-        group_models, group_classes, of_groups = _predict_groups(
-            mitigator, given, routed, group_splits, tasks
-        )
+    with tip_to_drop(mitigator, inputs.X, estimator):
+        models, held_out = predict_targets(mitigator, inputs, splits, routed, tasks)
+        group_estimator, params = _group_model(mitigator, inputs, routed)
+        group_classes = _group_classes(group_estimator, rows.labels)
+        try:
+            group_models, grouped = predict_folds(
+                group_estimator,
+                inputs.X,
+                rows,
+                rows.groups.codes,
+                labels=group_classes,
+                splits=group_splits,
+                fit_params=params,
+                n_jobs=mitigator.n_jobs,
+                done=tasks.done,
+            )
+        except ValueError as error:
+            if group_estimator is not estimator:
+                raise
+            raise ValueError(
+                f"{error}\nWithout a group_estimator a clone of estimator is fitted to "
+                "the groups: give one if it cannot be."
+            ) from error
     fold = np.full(len(rows), -1)
     for number, (_, test) in reversed(list(enumerate(splits))):
         fold[test] = number
     used = np.flatnonzero((fold >= 0) & (rows.weights > 0))
     predicted = mean_of_folds(held_out, len(rows))[:, -1]
-    q = mean_of_folds(of_groups, len(rows))[used]
-    kept = replace(rows, y_pred=predicted, fold=fold)[used]
-    return Predicted(own_models, group_models, group_classes, kept, q)
+    return Predicted(
+        models,
+        group_models,
+        group_classes,
+        replace(rows, y_pred=predicted, fold=fold)[used],
+        mean_of_folds(grouped, len(rows))[used],
+    )
 
 
-def _predict_groups(
-    mitigator: Any, given: Given, routed: Bunch, splits: list[Split], tasks: Tasks
-) -> tuple[list[Any], list[Any], Rows]:
-    """Predict the group of each row by models that were not fitted to it."""
-    estimator, params = _group_model(mitigator, given, routed)
-    labels, codes = given.rows.labels, given.rows.groups.codes
-    classes: list[Any] = list(range(len(labels)))
-    if isinstance(estimator, FrozenEstimator):
-        classes, fitted = list(labels), np.asarray(estimator.classes_).tolist()
-        if set(fitted) != set(labels):
-            raise ValueError(
-                f"group_estimator is frozen and has the classes {fitted}, "
-                f"expected the groups {list(labels)}."
-            )
-    try:
-        columns = given.X, given.rows, codes, classes, splits, params
-        models, held_out = predict_folds(
-            estimator, *columns, mitigator.n_jobs, tasks.done
-        )
-    except ValueError as error:
-        if estimator is not mitigator.estimator:
-            raise
+def _group_classes(estimator: Any, labels: tuple[Hashable, ...]) -> list[Any]:
+    """Return the classes that models of the group predict.
+
+    They are codes of groups, or the labels of a frozen model.
+    """
+    if not isinstance(estimator, FrozenEstimator):
+        return list(range(len(labels)))
+    classes = np.asarray(estimator.classes_).tolist()
+    if set(classes) != set(labels):
         raise ValueError(
-            f"{error}\nWithout a group_estimator a clone of estimator is fitted to "
-            "the groups: give one if it cannot be."
-        ) from error
-    return models, classes, held_out
+            f"group_estimator is frozen and has the classes {classes}, "
+            f"expected the groups {list(labels)}."
+        )
+    return list(labels)
 
 
 def _group_model(
-    mitigator: Any, given: Given, routed: Bunch
+    mitigator: GroupPredictor, inputs: FitInputs, routed: Bunch
 ) -> tuple[Any, dict[str, Any]]:
     """Return the classifier of the group, not fitted, and its fit parameters.
 
-    By default it is the classifier itself, or with a regressor a gradient boosting.
+    The default is a clone of a classifier that is mitigated, and gradient boosting
+    where a regressor is mitigated.
     """
-    estimator, weights = mitigator.group_estimator, given.rows.weight
+    estimator, weights = mitigator.group_estimator, inputs.rows.weight
     if estimator is not None and get_config()["enable_metadata_routing"]:
         return estimator, routed.group_estimator.fit
     if estimator is None:
         estimator = mitigator.estimator
         if is_regressor(mitigator):
-            estimator = default_group_estimator(estimator, given.X)
+            estimator = default_group_estimator(estimator, inputs.X)
             weights = weights_in_rows(weights)
         elif isinstance(estimator, FrozenEstimator):
             estimator = estimator.estimator
@@ -160,7 +184,7 @@ def _group_model(
 def copy_with(mitigator: AnyMitigator, **parameters: Any) -> AnyMitigator:
     """Return a copy of a fitted mitigator with other parameters of its map."""
     check_is_fitted(mitigator, "strength_")
-    if not mitigator.groups_:  # type: ignore[attr-defined]
+    if not mitigator.groups_:
         raise ValueError(
             f"strength={parameters['strength']!r} needs groups, but fit was given none."
         )
@@ -172,28 +196,34 @@ def copy_with(mitigator: AnyMitigator, **parameters: Any) -> AnyMitigator:
 
 
 def compare_strength(
-    mitigator: Any, maps: StrengthMaps, strength: float, max_mcdp: float | None = None
+    mitigator: GroupPredictor,
+    maps: StrengthMaps,
+    strength: float,
+    max_mcdp: float | None = None,
 ) -> Comparison:
-    """Compare the map of a strength with the baseline, and warn where no gain is shown.
+    """Compare scores at a strength with plain scores, and warn if no gain is shown.
 
-    There is nothing to gain with a strength of 0 that was given, or where the baseline
-    keeps `max_mcdp`.
+    No gain is needed with the parameter ``strength=0``, or if the baseline keeps
+    `max_mcdp`.
     """
     rows, scores = maps.rows, maps.held_out_scores(strength)
     compare = compare_classifiers if is_classifier(mitigator) else compare_regressors
-    found = compare(rows, rows.y_pred, scores, cross_fitted=True)
-    missed = "" if max_mcdp is None else limit_missed(rows, found, max_mcdp)
-    kept = max_mcdp is not None and list(found.baseline.values())[-1] <= max_mcdp
-    if missed or not (kept or mitigator.strength == 0):
-        warn_of_comparison(mitigator, found, _REMEDY, missed)
-    return found
+    comparison = compare(rows, rows.y_pred, scores, cross_fitted=True)
+    missed, baseline_keeps_limit = "", False
+    if max_mcdp is not None:
+        missed = limit_missed(rows, comparison, max_mcdp)
+        baseline_keeps_limit = list(comparison.baseline.values())[-1] <= max_mcdp
+    if missed or not (baseline_keeps_limit or mitigator.strength == 0):
+        warn_of_comparison(mitigator, comparison, _REMEDY, missed)
+    return comparison
 
 
 def default_group_estimator(estimator: Any, X: Any) -> Any:
-    """Return gradient boosting behind the pipeline's first steps.
+    """Return gradient boosting behind the first steps of the estimator's pipeline.
 
-    It is regularised more than scikit-learn's default, which was overconfident on 3,000
-    rows of Adult and of Bank. Without early stopping no rows are drawn at random.
+    The boosting is regularised more than scikit-learn's default, which was
+    overconfident on 3,000 rows of Adult and of Bank. Without early stopping no rows are
+    drawn at random.
     """
     boosting = HistGradientBoostingClassifier(
         max_iter=80,

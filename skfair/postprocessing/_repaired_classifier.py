@@ -13,12 +13,12 @@ from sklearn.utils.validation import validate_data
 
 from skfair._comparison import Comparison, compare_classifiers, warn_of_comparison
 from skfair._mitigation import (
-    Given,
+    FitInputs,
     PredictsByGroup,
     as_table,
-    begin_fit,
-    begin_predict,
     check_estimator,
+    check_fit_inputs,
+    features_to_predict,
     fit_all,
     groups_to_predict,
     label_probabilities,
@@ -30,7 +30,7 @@ from skfair._mitigation import (
 from skfair._rows import Rows
 from skfair._utils._arrays import Floats
 from skfair._utils._progress import Tasks, with_callbacks
-from skfair._utils._response import threshold_of
+from skfair._utils._response import decision_threshold
 from skfair.groups import Codes, Groups, Selector, encode_groups, resolve_groups
 from skfair.model_selection._folds import Split, assign_folds
 
@@ -46,7 +46,7 @@ class Repair(Protocol):
         """Learn from held-out rows."""
 
     def __call__(self, scores: Floats, groups: Codes) -> ArrayLike:
-        """Repair scores of rows whose groups are positions in the labels."""
+        """Repair scores; groups are positions in the labels of the rows of `fit`."""
 
 
 class RepairedClassifier(
@@ -57,9 +57,9 @@ class RepairedClassifier(
 ):
     """Classifier whose scores are changed by a repair of one's own.
 
-    It holds rows out, teaches the repair their scores, fits `estimator` to all rows,
-    and repairs what that predicts. On rows of each fold, the repair that was taught by
-    the others is compared with no repair.
+    It fits the repair to held-out scores, fits `estimator` to all rows, and repairs the
+    predictions of the estimator. On the rows of each fold, a repair fitted to the other
+    folds is compared with no repair.
 
     Predictions need the group of each row.
 
@@ -229,22 +229,32 @@ class RepairedClassifier(
             )
         X = as_table(X)
         validate_data(self, X, y, skip_check_array=True)
-        columns = X, y, sensitive_features, None, sample_weight
-        given = begin_fit(self, *columns, without_groups="nothing is repaired")
-        rows, target = given.rows, given.target
-        self.classes_, self.groups_ = given.classes, rows.labels
-        self._dropped = given.dropped
-        routed = route_fit_params(self, sensitive_features, fit_params, rows.weight)
+        inputs = check_fit_inputs(
+            self,
+            X,
+            y,
+            sensitive_features=sensitive_features,
+            control_features=None,
+            sample_weight=sample_weight,
+            estimator=self.estimator,
+            without_groups="nothing is repaired",
+        )
+        rows, target = inputs.rows, inputs.target
+        self.classes_, self.groups_ = inputs.classes, rows.labels
+        self._dropped = inputs.dropped
+        routed = route_fit_params(
+            self, sensitive_features, fit_params, rows.weight, cv=self.cv
+        )
         params = routed.estimator.fit
         self.repair_, self.comparison_ = None, None
         tasks = Tasks(self)
-        with tip_to_drop(self, X):
+        with tip_to_drop(self, X, self.estimator):
             if rows.labels:
-                held_out = _score_held_out(self, given, routed, tasks)
+                held_out = _score_held_out(self, inputs, routed, tasks)
                 self.repair_ = clone(self.repair, safe=False).fit(held_out)
                 self.comparison_ = _compare_folds(self, held_out)
-            self.estimator_ = fit_all(self.estimator, given.X, target, params)
-        self.threshold_ = threshold_of([self.estimator_])
+            self.estimator_ = fit_all(self.estimator, inputs.X, target, params)
+        self.threshold_ = decision_threshold([self.estimator_])
         tasks.end()
         return self
 
@@ -275,11 +285,11 @@ class RepairedClassifier(
             If no groups are given, on wrong lengths, and on groups that were absent in
             `fit`.
         """
-        features, labels = begin_predict(self, X), self.classes_.tolist()
-        scores = label_probabilities(self.estimator_, features, labels)[:, 1]
+        features, classes = features_to_predict(self, X), self.classes_.tolist()
+        scores = label_probabilities(self.estimator_, features, classes)[:, 1]
         if self.repair_ is not None:
-            given = groups_to_predict(self, X, sensitive_features)
-            groups = resolve_groups(given, n_samples=len(scores))
+            labels = groups_to_predict(self, X, sensitive_features)
+            groups = resolve_groups(labels, n_samples=len(scores))
             groups = encode_groups(groups, labels=self.groups_)
             scores = _repair(self.repair_, scores, groups)
         return np.column_stack([1 - scores, scores])
@@ -310,15 +320,20 @@ class RepairedClassifier(
 
 
 def _score_held_out(
-    model: RepairedClassifier, given: Given, routed: Any, tasks: Tasks
+    model: RepairedClassifier, inputs: FitInputs, routed: Any, tasks: Tasks
 ) -> Rows:
-    """Return the rows held out that have a group and a weight, with score and fold."""
+    """Score held-out rows that have a group and a weight, by models of folds."""
     splits = list[Split]()
     if not isinstance(model.estimator, FrozenEstimator):
-        columns = given.X, given.target, given.rows.groups.codes
-        splits = make_splits(model, *columns, routed.splitter.split)
+        splits = make_splits(
+            model,
+            inputs.X,
+            inputs.target,
+            cells=inputs.rows.groups.codes,
+            for_split=routed.splitter.split,
+        )
     tasks.begin(len(splits))
-    models, held_out = predict_targets(model, given, splits, routed, tasks)
+    models, held_out = predict_targets(model, inputs, splits, routed, tasks)
     held_out = replace(held_out, y_pred=held_out.y_pred[:, 1]).grouped()
     if len(models) == 1:
         y, codes = held_out.y_true, held_out.groups.codes
@@ -327,19 +342,19 @@ def _score_held_out(
 
 
 def _compare_folds(model: RepairedClassifier, rows: Rows) -> Comparison:
-    """Compare the repair of each fold with no repair, and warn of no gain."""
+    """Compare repaired with plain scores of each fold; warn if no gain is shown."""
     repaired = np.array(rows.y_pred)
     for fold in np.unique(rows.fold):
-        own = rows.fold == fold
-        repair = clone(model.repair, safe=False).fit(rows[~own])
-        repaired[own] = _repair(repair, rows.y_pred[own], rows.groups[own])
-    found = compare_classifiers(rows, rows.y_pred, repaired, cross_fitted=True)
-    warn_of_comparison(model, found, _REMEDY)
-    return found
+        in_fold = rows.fold == fold
+        repair = clone(model.repair, safe=False).fit(rows[~in_fold])
+        repaired[in_fold] = _repair(repair, rows.y_pred[in_fold], rows.groups[in_fold])
+    comparison = compare_classifiers(rows, rows.y_pred, repaired, cross_fitted=True)
+    warn_of_comparison(model, comparison, _REMEDY)
+    return comparison
 
 
 def _repair(repair: Repair, scores: Floats, groups: Groups) -> Floats:
-    """Repair the scores of rows that have a group; others stay."""
+    """Repair the scores of rows that have a group; other scores stay."""
     known, repaired = groups.codes >= 0, np.array(scores)
     changed = np.asarray(repair(scores[known], groups.codes[known]), dtype=np.float64)
     if changed.shape != scores[known].shape:

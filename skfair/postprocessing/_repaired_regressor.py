@@ -7,32 +7,34 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skfair._comparison import Comparison
 from skfair._mitigation import (
     ROUTED,
     PredictsWithinStrata,
     as_table,
-    begin_fit,
     check_estimator,
+    check_fit_inputs,
     fit_all,
     route_fit_params,
 )
 from skfair._utils._arrays import Floats
 from skfair._utils._progress import Tasks, with_callbacks
-from skfair._utils._validation import ParameterError
+from skfair._utils._validation import ParameterError, check_real
 from skfair.groups import Selector
 from skfair.postprocessing._fold_repair import (
-    compare_repair,
-    find_aim,
-    make_repairer,
-    predict_fitted,
+    MeanRepair,
+    learn_repair,
     repair_predictions,
     score_held_out,
-    spread_ties,
 )
-from skfair.postprocessing._score_repairer import ScoreRepairer
+from skfair.postprocessing._repair_map import (
+    RepairMap,
+    check_max_mcdp,
+    check_ties_and_unknown_groups,
+)
+from skfair.postprocessing._score_repairer import ScoreRepairer, make_repairer
 
 
 class RepairedRegressor(
@@ -128,8 +130,8 @@ class RepairedRegressor(
     of each regressor, which are then averaged. For rows that share predictions see the
     notes of `MADDPostProcessor`.
 
-    A new prediction below or above all held-out ones is changed by as much as the least
-    or the largest of them.
+    A new prediction below or above all held-out ones is changed by as much as the
+    smallest or the largest of them.
 
     References
     ----------
@@ -234,7 +236,7 @@ class RepairedRegressor(
             If a target is not finite, on wrong lengths, fewer than two groups, fewer
             rows than folds, and on parameters out of range.
         TypeError
-            If `estimator` is no regressor.
+            If `estimator` is not a regressor.
 
         Warns
         -----
@@ -245,38 +247,45 @@ class RepairedRegressor(
             If held-out rows show no gain, or do not show that `max_mcdp` is kept for
             new rows.
         """
-        options = self._repair_options()
+        repair_map = self._make_map()
         check_estimator(self)
-        make_repairer(self, **options)._check_parameters()
         X = as_table(X)
         validate_data(self, X, y, skip_check_array=True)
-        columns = X, y, sensitive_features, control_features, sample_weight
-        given = begin_fit(
-            self, *columns, all_strata=True, without_groups="nothing is repaired"
+        inputs = check_fit_inputs(
+            self,
+            X,
+            y,
+            sensitive_features=sensitive_features,
+            control_features=control_features,
+            sample_weight=sample_weight,
+            estimator=self.estimator,
+            stratum_selector=self.control_features,
+            all_strata=True,
+            without_groups="nothing is repaired",
         )
-        rows, weights = given.rows, given.rows.weight
-        self.groups_, self.strata_ = rows.labels, given.strata
-        self._dropped = given.dropped
-        routed = route_fit_params(self, sensitive_features, fit_params, weights)
+        rows, weights = inputs.rows, inputs.rows.weight
+        self.groups_, self.strata_ = rows.labels, inputs.strata
+        self._dropped = inputs.dropped
+        routed = route_fit_params(
+            self, sensitive_features, fit_params, weights, cv=self.cv
+        )
+        self._repair: MeanRepair | None = None
         self.repairer_: ScoreRepairer | None = None
         self.comparison_: Comparison | None = None
         if not rows.labels:
             params = routed.estimator.fit
-            model = fit_all(self.estimator, given.X, given.target, params)
+            model = fit_all(self.estimator, inputs.X, inputs.target, params)
             self.estimators_ = [model]
             return self
         tasks = Tasks(self)
-        models, scored = score_held_out(self, given, routed, tasks)
-        held_out, self._spread = spread_ties(self, scored, len(models))
-        self.estimators_ = models
-        fitted = predict_fitted(self, models, given, held_out, self._spread)
-        aim = find_aim(self, held_out, fitted, options)
-        if aim is not None:
-            options["max_mcdp"] = aim.max_mcdp
-        self.repairer_ = make_repairer(self, **options)
-        self.repairer_._learn_rows(held_out, warn=False)
-        self.repairer_._left_rows_out = given.ungrouped
-        self.comparison_ = compare_repair(self, self.repairer_, held_out, fitted, aim)
+        held_out = score_held_out(self, inputs, routed, tasks)
+        self.estimators_ = held_out.models
+        self._repair, self.comparison_ = learn_repair(
+            self, inputs, held_out, repair_map
+        )
+        self.repairer_ = make_repairer(
+            self._repair.map, self.unknown_groups, self.random_state
+        )
         tasks.end()
         return self
 
@@ -314,20 +323,24 @@ class RepairedRegressor(
             If no groups are given, on wrong lengths, and on groups that are missing or
             were absent in `fit`, unless `unknown_groups` is ``"pooled"``.
         """
-        return repair_predictions(self, X, sensitive_features, control_features)
+        check_is_fitted(self, "estimators_")
+        return repair_predictions(
+            self, self._repair, X, sensitive_features, control_features
+        )
 
-    def _repair_options(self) -> dict[str, Any]:
-        """Check the parameters, and return those of the repair that is to be learnt."""
-        by_gap = self.repair_level is None
-        if not by_gap and self.max_mcdp != 0:
+    def _make_map(self) -> RepairMap:
+        """Check the parameters of the repair, and return the map to be learnt."""
+        if self.repair_level is not None and self.max_mcdp != 0:
             raise ParameterError(
                 "repair_level",
                 f"replaces max_mcdp, got repair_level={self.repair_level!r} and "
                 f"max_mcdp={self.max_mcdp!r}: leave one of them at its default, None "
                 "or 0.0.",
             )
-        return {
-            "repair_level": 1.0 if by_gap else self.repair_level,
-            "max_mcdp": self.max_mcdp if by_gap else None,
-            "scale": "real",
-        }
+        check_ties_and_unknown_groups(self)
+        options: dict[str, Any] = {"ties": self.ties, "scale": "real"}
+        if self.repair_level is None:
+            check_max_mcdp(self.max_mcdp, level=1.0, default=1)
+            return RepairMap(max_mcdp=self.max_mcdp, **options)
+        level = check_real("repair_level", self.repair_level, 0, 1)
+        return RepairMap(level, **options)

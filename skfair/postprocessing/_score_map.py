@@ -17,7 +17,7 @@ from scipy.special import expit, logit
 
 from skfair._comparison import average_precision, exceeds_noise, mean_mcdp, r2
 from skfair._penalty import clip_scores
-from skfair._rows import Rows, squares_by_group, units_of
+from skfair._rows import Rows, group_squares_in_rows, unit_weights
 from skfair._utils._arrays import Floats, Integers, quotients
 from skfair.model_selection._rules import standard_error
 
@@ -32,8 +32,8 @@ _N_THRESHOLDS, _N_STEPS = 40, 20
 #: Half of the width by which decisions are smoothed in a fit: of the distance to the
 #: next thresholds, and of the change of scores. Wider ones left larger gaps.
 _WIDTH, _WIDTH_OF_CHANGE = 1.0, 0.1
-#: Newton steps for each step of the gap. One changes scores by no more than so many
-#: of these widths, and a share of what they have changed already.
+#: Newton steps for each step of the gap. A Newton step changes scores by no more than
+#: so many of these widths, and a share of what they have changed already.
 _N_NEWTON, _REACH, _REACH_OF_CHANGE = 2, 0.65, 0.3
 #: Gap that is left for each unit of a factor, where scores have a standard deviation of
 #: 1: so many over the number of rows. Without it, noise of a group that is hardly
@@ -49,7 +49,7 @@ _BLOCK_SIZE = 128_000
 #: Most folds of the held-out rows, over which a map is fitted and measured.
 _N_FOLDS = 5
 #: Share of the plain performance that ``strength="auto"`` keeps.
-KEPT: dict[Performance, float] = {"average_precision": 0.95, "r2": 0.8}
+_KEPT: dict[Performance, float] = {"average_precision": 0.95, "r2": 0.8}
 
 
 class Calibration(NamedTuple):
@@ -57,35 +57,35 @@ class Calibration(NamedTuple):
 
     intercept: float
     slope: float
-    of_log_odds: bool
+    uses_log_odds: bool
 
     @classmethod
-    def fit(cls, rows: Rows, of_log_odds: bool) -> Self:
-        """Fit by log-loss or squared error; a line that falls is not used."""
+    def fit(cls, rows: Rows, uses_log_odds: bool) -> Self:
+        """Fit the line by log-loss or squared error; a falling line is not used."""
         weights = rows.weights / rows.weights.sum()
-        if of_log_odds:
+        if uses_log_odds:
             log_odds, y = logit(clip_scores(rows.y_pred)), rows.y_true
 
             def loss(line: Floats) -> tuple[float, Floats]:
-                fitted = line[0] + line[1] * log_odds
-                slopes = weights * (expit(fitted) - y)
-                value = weights @ (np.logaddexp(0, fitted) - y * fitted)
+                predicted = line[0] + line[1] * log_odds
+                slopes = weights * (expit(predicted) - y)
+                value = weights @ (np.logaddexp(0, predicted) - y * predicted)
                 return float(value), np.array([slopes.sum(), slopes @ log_odds])
 
             best = minimize(loss, (0.0, 1.0), jac=True, bounds=_LINES).x
-            return cls(float(best[0]), float(best[1]), of_log_odds)
-        center, level = float(weights @ rows.y_pred), float(weights @ rows.y_true)
-        centered = rows.y_pred - center
+            return cls(float(best[0]), float(best[1]), uses_log_odds)
+        mean, target = float(weights @ rows.y_pred), float(weights @ rows.y_true)
+        centered = rows.y_pred - mean
         variance = float(weights @ centered**2)
-        product = float(weights @ (centered * (rows.y_true - level)))
-        if not product > 1e-9 * max(variance, center**2):
-            return cls(0.0, 1.0, of_log_odds)
-        slope = product / variance
-        return cls(level - slope * center, slope, of_log_odds)
+        covariance = float(weights @ (centered * (rows.y_true - target)))
+        if not covariance > 1e-9 * max(variance, mean**2):
+            return cls(0.0, 1.0, uses_log_odds)
+        slope = covariance / variance
+        return cls(target - slope * mean, slope, uses_log_odds)
 
     def __call__(self, scores: Floats) -> Floats:
         """Return calibrated predictions."""
-        if not self.of_log_odds:
+        if not self.uses_log_odds:
             return np.asarray(self.intercept + self.slope * scores)
         log_odds = logit(np.clip(scores, 1e-12, 1 - 1e-12))
         return np.asarray(expit(self.intercept + self.slope * log_odds))
@@ -93,14 +93,15 @@ class Calibration(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ScoreMap:
-    """Score that is as high as the thresholds that a row passes, for any strength.
+    """Map to a score that depends on the thresholds a row passes, for any strength.
 
     A row passes a threshold if its calibrated score is above the threshold plus a sum
-    over groups: a factor times the probability of the group over its share. `factors`
-    have shape (n_strengths, n_groups, n_thresholds), and are linear between thresholds
-    and between strengths, which increase. Beyond the largest strength the gap is closed
-    and nothing changes. Where rows that pass a threshold pass all lower ones, the new
-    score is the highest threshold passed.
+    over groups: of a factor times the row's probability of the group, divided by the
+    share of the group. `factors` have shape (n_strengths, n_groups, n_thresholds), and
+    are linear between thresholds and between strengths, which increase. Beyond the
+    largest strength the gap is closed and nothing changes. If a row that passes a
+    threshold passes all lower thresholds, too, its new score is the highest threshold
+    passed.
     """
 
     thresholds: Floats
@@ -144,7 +145,7 @@ class ScoreMap:
         return np.asarray((1 - share) * first + share * second)
 
     def _map(self, scores: Floats, beyond: Floats) -> Floats:
-        """Return new scores of calibrated scores, by the shifts of thresholds."""
+        """Return new scores, given calibrated scores and the shifts of thresholds."""
         beyond += self.thresholds
         np.subtract(scores[:, None], beyond, out=beyond)
         passed = beyond > 0
@@ -158,7 +159,7 @@ class ScoreMap:
         inside = np.bincount(rows, np.where(first > 0, places, -places), len(scores))
         inside = inside + passed[:, -1] * (highest - lowest)
         below, above = np.minimum(beyond[:, 0], 0), np.maximum(beyond[:, -1], 0)
-        if self.calibration.of_log_odds:  # they approach 0 and 1, and never tie
+        if self.calibration.uses_log_odds:  # they approach 0 and 1, and never tie
             below = below * lowest / (lowest - below)
             above = above * (1 - highest) / (1 - highest + above)
         return np.asarray(lowest + below + inside + above)
@@ -167,7 +168,8 @@ class ScoreMap:
 class StrengthMaps:
     """Maps of all strengths, fitted to held-out rows, and measured on them.
 
-    Of each fold they are measured by maps that were fitted to the others.
+    A map is measured on the rows of one fold after a fit to the rows of the other
+    folds.
     """
 
     def __init__(self, performance: Performance) -> None:
@@ -185,70 +187,113 @@ class StrengthMaps:
 
     def held_out_scores(self, strength: float) -> Floats:
         """Return new scores of the rows, by the maps that were fitted without them."""
-        return next(held_out_scores(self.maps_of_others, self.rows, self.q, [strength]))
+        return next(
+            iterate_held_out_scores(
+                self.maps_of_others, self.rows, self.q, strengths=[strength]
+            )
+        )
 
     def choose(
         self, strength: float | Literal["auto"], max_mcdp: float | None = None
     ) -> tuple[float, dict[str, NDArray[Any]]]:
-        """Return the strength, given or chosen, and the table it is chosen from."""
+        """Return the strength, given or chosen, and the table of all strengths."""
         automatic = strength == "auto"
         strengths = self.map.strengths if automatic else (0.0, float(strength))
-        columns = self.maps_of_others, self.rows, self.q, strengths, self.performance
-        table = path_table(*columns)
-        stated = state_path(table, self.rows, self.maps_of_others)
-        path = {name: stated[name].to_numpy() for name in stated}
+        table = measure_strengths(
+            self.maps_of_others,
+            self.rows,
+            self.q,
+            strengths=strengths,
+            performance=self.performance,
+        )
+        adjusted = adjust_for_noise(table, self.rows, self.maps_of_others)
+        path = {name: adjusted[name].to_numpy() for name in adjusted}
         if not automatic:
             return float(strength), path
         if not exceeds_noise(self.rows):
             return 0.0, path  # a map fitted to noise makes no gap of new rows smaller
-        # Noise makes gaps more alike, of which the fairest is sought; not the limit.
-        seen = table if max_mcdp is None else stated
-        chosen = choose_strength(seen, self.performance, max_mcdp)
-        return float(table["strength"][chosen]), path
+        # The fairest strength is sought by the gaps that rows show, which noise makes
+        # more alike; a limit is compared with the gaps adjusted for noise.
+        compared = table if max_mcdp is None else adjusted
+        position = choose_strength(compared, self.performance, max_mcdp)
+        return float(table["strength"][position]), path
+
+
+class _Part(NamedTuple):
+    """Rows to which a map is fitted, and the plain map, which changes nothing.
+
+    All rows have a group. Their calibrated scores are in ascending order, and their
+    weights add up to 1. `relatives` are the rows' probabilities of groups, divided by
+    the shares of the groups.
+    """
+
+    rows: Rows
+    relatives: Floats
+    map: ScoreMap
+
+
+class _Limits(NamedTuple):
+    """Ridge penalty of the factors, and how far each group's rate may be off."""
+
+    ridge: float
+    allowances: Floats
+
+
+class _Rates(NamedTuple):
+    """How far each group's rate of passing exceeds the mean rate, at each threshold.
+
+    `slopes` are the derivatives of these excess rates in the factors.
+    """
+
+    excess: Floats
+    slopes: Floats
 
 
 def fit_maps(
     rows: Rows, q: Floats, performance: Performance
 ) -> tuple[ScoreMap, list[ScoreMap]]:
-    """Fit a map to all rows, and for each fold one to the other rows.
+    """Fit a map to all rows, and for each fold a map to the rows of the others.
 
-    `q` are probabilities of groups, of shape (n_samples, n_groups), by models that were
-    not fitted to the row, as are the predictions of the rows. The gap falls from the
-    plain one to none in equal steps.
+    `q` are the rows' probabilities of groups, of shape (n_samples, n_groups). Neither
+    `q` nor the predictions of a row come from models that were fitted to the row. The
+    gap falls from the plain gap to 0 in equal steps.
 
-    At each threshold the factors leave a gap and cost least. The loss is a mean over
-    thresholds of the cost of decisions, and the gap is that of decisions too, so that
-    each threshold has its own problem. With Lagrange multipliers its solution is a
-    `ScoreMap`. The multipliers add up to the strength.
+    At each threshold the factors are those that leave the gap of the step at the
+    smallest loss, the mean cost of the decisions at the threshold. So each threshold is
+    a problem of its own. By Lagrange multipliers the solution is a `ScoreMap`, whose
+    strength is the sum of the multipliers.
     """
     rows, q = _merge_equal(rows, q)
     others = [rows.fold != fold for fold in np.unique(rows.fold)]
-    parts = [(rows, q), *((rows[other], q[other]) for other in others)]
-    prepared = [_baseline_map(*part, performance) for part in parts]
-    maps = [plain for *_, plain in prepared]
-    fitted = [i for i, plain in enumerate(maps) if len(plain.thresholds) > 1]
-    costs = [_costs(parts[i][0], maps[i].thresholds, performance) for i in fitted]
+    samples = [(rows, q), *((rows[other], q[other]) for other in others)]
+    parts = [_prepare_part(*sample, performance) for sample in samples]
+    maps = [part.map for part in parts]
+    varying = [i for i, plain in enumerate(maps) if len(plain.thresholds) > 1]
+    costs = [
+        _threshold_costs(samples[i][0], maps[i].thresholds, performance)
+        for i in varying
+    ]
     ends = np.cumsum([len(cost) for cost in costs])[:-1]
-    limits = [_ridge_and_allowances(parts[i][0]) for i in fitted]
+    limits = [_find_limits(samples[i][0]) for i in varying]
     # The maps of all parts are found together.
-    steps = _close_gaps([prepared[i] for i in fitted], limits) if fitted else ()
+    steps = _close_gaps([parts[i] for i in varying], limits) if varying else ()
     for step in steps:
         by_part = np.split(step, ends, axis=1)
-        for i, cost, factors in zip(fitted, costs, by_part, strict=True):
-            plain = maps[i]
+        for i, cost, factors in zip(varying, costs, by_part, strict=True):
+            before = maps[i]
             prices = np.abs(factors).sum(axis=0) / 2 * cost
-            strength = float(np.trapezoid(prices, plain.thresholds))
-            if np.isfinite(strength) and strength > plain.strengths[-1]:
-                strengths = (*plain.strengths, strength)
-                several = np.concatenate([plain.factors, [factors]])
-                maps[i] = replace(plain, strengths=strengths, factors=several)
+            strength = float(np.trapezoid(prices, before.thresholds))
+            if np.isfinite(strength) and strength > before.strengths[-1]:
+                strengths = (*before.strengths, strength)
+                several = np.concatenate([before.factors, [factors]])
+                maps[i] = replace(before, strengths=strengths, factors=several)
     return maps[0], maps[1:]
 
 
 def folds_of_maps(rows: Rows) -> Integers:
-    """Return the fold within which each row's map is measured.
+    """Return the fold of each row in which maps are measured.
 
-    Rows of a single fold are dealt to folds by the order of their scores.
+    Rows that all have one fold are dealt to folds in the order of their scores.
     """
     folds = np.unique(rows.fold, return_inverse=True)[1]
     if folds.max() == 0:
@@ -256,66 +301,62 @@ def folds_of_maps(rows: Rows) -> Integers:
     return np.asarray(folds % _N_FOLDS, dtype=np.intp)
 
 
-def held_out_scores(
+def iterate_held_out_scores(
     maps: list[ScoreMap], rows: Rows, q: Floats, strengths: Sequence[float]
 ) -> Iterator[Floats]:
     """Yield new scores of rows at each strength, by maps fitted without their fold."""
     parts = [np.flatnonzero(rows.fold == fold) for fold in range(len(maps))]
-    iterate_strengths = [
-        map_of_others.iterate_strengths(rows.y_pred[own], q[own], strengths)
-        for own, map_of_others in zip(parts, maps, strict=True)
+    iterators = [
+        map_of_others.iterate_strengths(rows.y_pred[part], q[part], strengths)
+        for part, map_of_others in zip(parts, maps, strict=True)
     ]
-    for by_fold in zip(*iterate_strengths, strict=True):
+    for by_fold in zip(*iterators, strict=True):
         scores = np.empty(len(rows))
         scores[np.concatenate(parts)] = np.concatenate(by_fold)
         yield scores
 
 
-def _baseline_map(
-    rows: Rows, q: Floats, performance: Performance
-) -> tuple[Rows, Floats, ScoreMap]:
-    """Return the rows that have a group, and the map that changes nothing.
-
-    Scores of the rows are calibrated and sorted, their weights add up to 1, and q is
-    relative to the shares of the groups.
-    """
+def _prepare_part(rows: Rows, q: Floats, performance: Performance) -> _Part:
+    """Calibrate and sort the rows that have a group, and choose the thresholds."""
     calibration = Calibration.fit(rows, performance == "average_precision")
     scores = calibration(rows.y_pred)
-    if calibration.of_log_odds:
+    if calibration.uses_log_odds:
         scores = clip_scores(scores)
     order = np.argsort(scores, kind="stable")
     order = order[rows.stratum_group_codes[order] >= 0]
     rows = replace(rows, y_pred=scores)[order]
-    thresholds = _thresholds(rows)
+    thresholds = _choose_thresholds(rows)
     total = max(rows.weights.sum(), 1e-300)
     shares = np.bincount(rows.groups.codes, rows.weights, rows.n_groups) / total
     rows = replace(rows, weight=rows.weights / total)
     none = np.zeros((1, len(shares), len(thresholds)))
     plain = ScoreMap(thresholds, shares, calibration, (0.0,), none)
-    return rows, quotients(q[order], shares), plain
+    return _Part(rows, quotients(q[order], shares), plain)
 
 
-def _ridge_and_allowances(rows: Rows) -> tuple[float, Floats]:
-    """Return the ridge penalty, and the allowance of each group's rate.
+def _find_limits(rows: Rows) -> _Limits:
+    """Return the ridge penalty, and how far each group's rate may be off.
 
-    It may be off by a row of the group, but not at all for the two largest groups. With
-    the noise of a group in its place, groups of 20 to 150 rows kept gaps that new rows
-    have, too (four tables).
+    The allowance is about one row of the group, and 0 for the two largest groups. With
+    an allowance as large as the noise, groups of 20 to 150 rows kept gaps that were
+    also found in new rows (four tables).
     """
     grouped = rows.stratum_group_codes >= 0
     codes, weights = rows.groups.codes[grouped], rows.weights[grouped]
     totals = np.bincount(codes, weights, rows.n_groups)
-    squares = squares_by_group(codes, weights, rows.n_groups)
+    squares = group_squares_in_rows(codes, weights, rows.n_groups)
     inverse_sizes = quotients(squares, totals**2)
     present = totals > 0
     second = np.sort(inverse_sizes[present])[:2].max(initial=0)
-    n_rows = rows.weights.sum() ** 2 / (rows.weights @ units_of(rows.weights))
+    n_rows = rows.weights.sum() ** 2 / (rows.weights @ unit_weights(rows.weights))
     allowances = np.where(present, np.maximum(inverse_sizes - second, 0), 0)
-    return _RIDGE_BY_ROW / n_rows, allowances
+    return _Limits(_RIDGE_BY_ROW / n_rows, allowances)
 
 
-def _costs(rows: Rows, thresholds: Floats, performance: Performance) -> Floats:
-    """Return the cost of a unit of the factors at each threshold."""
+def _threshold_costs(
+    rows: Rows, thresholds: Floats, performance: Performance
+) -> Floats:
+    """Return the loss by one unit of the factors, at each threshold."""
     if performance == "r2":
         mean = np.average(rows.y_pred, weights=rows.weights)
         variance = np.average((rows.y_pred - mean) ** 2, weights=rows.weights)
@@ -325,153 +366,150 @@ def _costs(rows: Rows, thresholds: Floats, performance: Performance) -> Floats:
     return np.asarray(1 / (unit * thresholds * (1 - thresholds)))
 
 
-def _thresholds(rows: Rows) -> Floats:
-    """Return thresholds half way between quantiles and equal distances."""
+def _choose_thresholds(rows: Rows) -> Floats:
+    """Return averages of quantiles of the scores and of an even grid."""
     if not len(rows):
         return np.zeros(0)
-    levels = (np.arange(_N_THRESHOLDS) + 0.5) / _N_THRESHOLDS
-    places = rows.weights.cumsum() / rows.weights.sum()
-    last = len(rows) - 1
-    quantiles = rows.y_pred[np.minimum(np.searchsorted(places, levels), last)]
-    quantiles = np.unique(quantiles)
-    spread = np.linspace(quantiles[0], quantiles[-1], len(quantiles))
-    distinct: Floats = np.unique((quantiles + spread) / 2)
-    least = 1e-9 * max(abs(distinct[0]), abs(distinct[-1]))
-    return distinct if distinct[-1] - distinct[0] > least else distinct[:1]
+    shares = (np.arange(_N_THRESHOLDS) + 0.5) / _N_THRESHOLDS
+    heights = rows.weights.cumsum() / rows.weights.sum()
+    positions = np.minimum(np.searchsorted(heights, shares), len(rows) - 1)
+    quantiles = np.unique(rows.y_pred[positions])
+    grid = np.linspace(quantiles[0], quantiles[-1], len(quantiles))
+    thresholds: Floats = np.unique((quantiles + grid) / 2)
+    low, high = thresholds[[0, -1]]
+    varies = high - low > 1e-9 * max(abs(low), abs(high))
+    return thresholds if varies else thresholds[:1]
 
 
 class _Gaps:
     """Excess rates at the thresholds of several parts of the rows.
 
-    The gap of a group is what it has beyond what is allowed for its size: `limits` are
-    the ridge and these allowances of each part.
+    The gap of a group is its excess rate beyond the allowance of the group.
     """
 
-    def __init__(
-        self,
-        parts: list[tuple[Rows, Floats, ScoreMap]],
-        limits: list[tuple[float, Floats]],
-    ) -> None:
-        self._rates, smoothings, moments, deviations = [], [], [], []
-        for rows, q, plain in parts:
+    def __init__(self, parts: list[_Part], limits: list[_Limits]) -> None:
+        self._part_rates, smoothings, moments, deviations = [], [], [], []
+        for rows, relatives, plain in parts:
             mean = rows.weights @ rows.y_pred
             deviation = np.sqrt(rows.weights @ (rows.y_pred - mean) ** 2)
             spacings = np.maximum(np.gradient(plain.thresholds), 1e-6 * deviation)
             smoothings.append(_WIDTH * spacings)
-            moments.append(q.T @ (rows.weights[:, None] * q))
+            moments.append(relatives.T @ (rows.weights[:, None] * relatives))
             deviations.append(deviation)
-            self._rates.append(_rates_of_passing(rows, q, plain.thresholds))
+            self._part_rates.append(_passing_rates(rows, relatives, plain.thresholds))
         self.starts = np.cumsum([0, *(len(spacings) for spacings in smoothings)])
         #: Part of each threshold.
         self.part = np.repeat(np.arange(len(parts)), np.diff(self.starts))
         self.smoothing = np.concatenate(smoothings)
         self._moment = np.array(moments)[self.part]
         deviation = np.array(deviations)[self.part]
-        allowances = np.column_stack([allowed for _, allowed in limits])
+        allowances = np.column_stack([limit.allowances for limit in limits])
         self.allowed = allowances[:, self.part]
-        self._ridge = np.array([ridge for ridge, _ in limits])[self.part] / deviation
+        self._ridge = np.array([limit.ridge for limit in limits])[self.part]
+        self._ridge /= deviation
         self._identity = np.eye(len(self.allowed))
-        self._least = _LEAST_SLOPE * self._moment / deviation[:, None, None]
-        self._least += self._ridge[:, None, None] * self._identity
-        trace = np.trace(self._least, axis1=1, axis2=2)
+        self._floor = _LEAST_SLOPE * self._moment / deviation[:, None, None]
+        self._floor += self._ridge[:, None, None] * self._identity
+        trace = np.trace(self._floor, axis1=1, axis2=2)
         self._level = trace[:, None, None] / len(self.allowed)
 
-    def rates(self, factors: Floats, width: Floats) -> tuple[Floats, Floats]:
-        """Return the excess rates and their slopes, of all parts."""
-        own = [slice(*ends) for ends in pairwise(self.starts)]
-        both = zip(self._rates, own, strict=True)
-        each = [rates(factors[:, i], width[i]) for rates, i in both]
-        excesses, slopes = zip(*each, strict=True)
-        return np.concatenate(excesses, axis=1), np.concatenate(slopes)
+    def find_rates(self, factors: Floats, width: Floats) -> _Rates:
+        """Return the excess rates of all parts, and their slopes."""
+        parts = [slice(*ends) for ends in pairwise(self.starts)]
+        by_part = [
+            find_rates(factors[:, part], width[part])
+            for find_rates, part in zip(self._part_rates, parts, strict=True)
+        ]
+        excesses, slopes = zip(*by_part, strict=True)
+        return _Rates(np.concatenate(excesses, axis=1), np.concatenate(slopes))
 
-    def size(self, factors: Floats) -> Floats:
+    def score_change(self, factors: Floats) -> Floats:
         """Return the root mean square of the change of scores, at each threshold."""
-        moved = (self._moment @ factors.T[..., None])[..., 0]
-        squares = (factors.T * moved).sum(axis=1)
+        products = (self._moment @ factors.T[..., None])[..., 0]
+        squares = (factors.T * products).sum(axis=1)
         return np.asarray(np.sqrt(np.maximum(squares, 0)))
 
-    def ends(self, rate: Floats) -> tuple[Floats, Floats]:
+    def excess_range(self, rates: _Rates) -> tuple[Floats, Floats]:
         """Return the highest and lowest excess rate beyond the allowance."""
-        return (rate - self.allowed).max(axis=0), (rate + self.allowed).min(axis=0)
+        highest = (rates.excess - self.allowed).max(axis=0)
+        return highest, (rates.excess + self.allowed).min(axis=0)
 
-    def step(
-        self,
-        factors: Floats,
-        width: Floats,
-        rates: tuple[Floats, Floats],
-        limit: Floats,
+    def take_step(
+        self, factors: Floats, width: Floats, rates: _Rates, limit: Floats
     ) -> Floats:
         """Return the factors after a Newton step towards a limit of the gap.
 
-        Groups whose rate of passing is farthest from the others' get factors, which add
-        up to 0. The slopes of the rates are as if q were true, which are symmetric.
+        The groups whose rates of passing are farthest from the mean rate get factors,
+        which add up to 0. The slopes are computed as if the probabilities q were true,
+        which makes them symmetric.
         """
-        rate, slopes = rates
-        highest, lowest = self.ends(rate)
-        excess = rate - (highest + lowest) / 2
+        highest, lowest = self.excess_range(rates)
+        excess = rates.excess - (highest + lowest) / 2
         beyond = np.abs(excess) > limit / 2 + self.allowed
         outside = np.where(beyond, np.sign(excess), 0)
         side = np.where(factors != 0, np.sign(factors), outside)
-        center = _centers(side != 0)
+        center = _centering_matrices(side != 0)
         missing = excess - side * (limit / 2 + self.allowed) - self._ridge * factors
         # Any number on the diagonal serves for what is projected out.
-        slopes = center @ (slopes + self._least) @ center
+        slopes = center @ (rates.slopes + self._floor) @ center
         slopes += self._level * (self._identity - center)
         step = np.linalg.solve(slopes, center @ missing.T[..., None])
         step = (center @ step)[..., 0].T
-        most = _REACH * width + _REACH_OF_CHANGE * self.size(factors)
-        step *= most / np.maximum(self.size(step), most)
+        most = _REACH * width + _REACH_OF_CHANGE * self.score_change(factors)
+        step *= most / np.maximum(self.score_change(step), most)
         factors = factors + step
         factors[factors * side < 0] = 0  # such a group needs no factor
-        return np.asarray((_centers(factors != 0) @ factors.T[..., None])[..., 0].T)
+        return np.asarray(
+            (_centering_matrices(factors != 0) @ factors.T[..., None])[..., 0].T
+        )
 
 
-def _close_gaps(
-    parts: list[tuple[Rows, Floats, ScoreMap]], limits: list[tuple[float, Floats]]
-) -> Iterator[Floats]:
-    """Yield factors at which the gap is at most 0.95, 0.9, ... 0 of the plain one.
+def _close_gaps(parts: list[_Part], limits: list[_Limits]) -> Iterator[Floats]:
+    """Yield factors for each step of the gap: to 0.95, 0.9, ... 0 of the plain gap.
 
-    Newton steps find them. A threshold whose gap has grown keeps its former factors.
+    Newton steps find the factors. Where a step makes the gap of a threshold larger, the
+    threshold keeps its former factors.
     """
     gaps = _Gaps(parts, limits)
     best = factors = np.zeros_like(gaps.allowed)
     width = gaps.smoothing
-    rates = gaps.rates(factors, width)
-    highest, lowest = gaps.ends(rates[0])
-    kept_gap = highest - lowest
-    baseline_gap = np.maximum.reduceat(kept_gap, gaps.starts[:-1])[gaps.part]
+    rates = gaps.find_rates(factors, width)
+    highest, lowest = gaps.excess_range(rates)
+    best_gap = highest - lowest
+    baseline_gap = np.maximum.reduceat(best_gap, gaps.starts[:-1])[gaps.part]
     for share in np.linspace(1, 0, _N_STEPS + 1)[1:]:
         limit = np.where(baseline_gap > 1e-9, share * baseline_gap, 1.0)
         for _ in range(_N_NEWTON):
-            factors = gaps.step(factors, width, rates, limit)
-            width = np.hypot(gaps.smoothing, _WIDTH_OF_CHANGE * gaps.size(factors))
-            rates = gaps.rates(factors, width)
-        highest, lowest = gaps.ends(rates[0])
+            factors = gaps.take_step(factors, width, rates, limit)
+            width = np.hypot(
+                gaps.smoothing, _WIDTH_OF_CHANGE * gaps.score_change(factors)
+            )
+            rates = gaps.find_rates(factors, width)
+        highest, lowest = gaps.excess_range(rates)
         gap = highest - lowest
-        falls = gap <= np.maximum(limit, kept_gap)
-        best, kept_gap = np.where(falls, factors, best), np.where(falls, gap, kept_gap)
+        falls = gap <= np.maximum(limit, best_gap)
+        best, best_gap = np.where(falls, factors, best), np.where(falls, gap, best_gap)
         yield best
 
 
-def _centers(chosen: NDArray[np.bool_]) -> Floats:
+def _centering_matrices(chosen: NDArray[np.bool_]) -> Floats:
     """Return the matrix that centres the chosen groups, for each threshold."""
     columns = chosen.T
     counts = np.maximum(columns.sum(axis=1), 1)[:, None, None]
-    own = columns[..., None] * np.eye(len(chosen))
-    return np.asarray(own - columns[..., None] * columns[:, None] / counts)
+    identity = columns[..., None] * np.eye(len(chosen))
+    return np.asarray(identity - columns[..., None] * columns[:, None] / counts)
 
 
-def _rates_of_passing(
+def _passing_rates(
     rows: Rows, q: Floats, thresholds: Floats
-) -> Callable[[Floats, Floats], tuple[Floats, Floats]]:
-    """Prepare a function of factors and widths.
+) -> Callable[[Floats, Floats], _Rates]:
+    """Return a function that computes rates of passing from factors and widths.
 
-    It returns the excess of each group's rate of passing over the mean of the groups,
-    and the slopes of the rates in the factors, for each threshold. A row whose score is
-    within a width of what it needs passes in part. Rows of a cell count with their mean
-    q, so that running sums of their weights and scores tell how many pass.
+    A row passes a threshold in part if its score is within a width of what it needs.
+    Rows of a cell share the mean of their q, so that running sums of their weights and
+    scores give the rate.
     """
-    cell, weights = _cells_of_alike(rows, q), rows.weights
+    cell, weights = _label_cells(rows, q), rows.weights
     n_cells, n_groups = int(cell.max()) + 1, q.shape[1]
 
     def totals(values: Floats) -> Floats:
@@ -495,7 +533,7 @@ def _rates_of_passing(
     starts, ends = np.arange(n_cells)[:, None], np.cumsum(total)[:, None]
     needed = (thresholds - lowest) / unit
 
-    def rates(factors: Floats, width: Floats) -> tuple[Floats, Floats]:
+    def find_rates(factors: Floats, width: Floats) -> _Rates:
         width = width / unit
         low = needed - width + relatives @ (factors / unit)
         places = np.stack([low, low + 2 * width])
@@ -504,15 +542,15 @@ def _rates_of_passing(
         inside = last - first
         passed = ends - last + (last_sum - first_sum - low * inside) / (2 * width)
         slopes = (inside / (2 * width * unit)).T @ products
-        return contrast @ passed, slopes.reshape(-1, n_groups, n_groups)
+        return _Rates(contrast @ passed, slopes.reshape(-1, n_groups, n_groups))
 
-    return rates
+    return find_rates
 
 
-def _cells_of_alike(rows: Rows, q: Floats) -> Integers:
-    """Return the cell of each row, of rows of a group and stratum with similar q.
+def _label_cells(rows: Rows, q: Floats) -> Integers:
+    """Return the cell of each row: rows of one group and stratum with similar q.
 
-    Cells are halved at their mean of the q that varies most.
+    Cells are split in two at their mean of the column of q that varies most.
     """
     kinds = np.unique(rows.stratum_group_codes, return_inverse=True)[1]
     room = int(np.log2(_N_CELLS / (kinds.max() + 1)))
@@ -532,63 +570,70 @@ def _cells_of_alike(rows: Rows, q: Floats) -> Integers:
 
 
 def _contrasts(rows: Rows) -> Floats:
-    """Return each row's share in the excess rate of each group."""
+    """Return how much each row adds to the excess rate of each group."""
     strata: Any = np.zeros(len(rows), np.intp)
     strata = strata if rows.strata is None else rows.strata.codes
     contrasts = np.zeros((len(rows), rows.n_groups))
-    everyone = rows.weights.sum()
+    total = rows.weights.sum()
     for stratum in np.unique(strata):
         chosen = np.flatnonzero(strata == stratum)
         weights, codes = rows.weights[chosen], rows.groups.codes[chosen]
         totals = np.bincount(codes, weights, contrasts.shape[1])
         present = totals > 0
         mean = present / present.sum()
-        own = (codes[:, None] == np.arange(len(totals))) - mean
-        share = weights.sum() / everyone
-        contrasts[chosen] = share * (weights / totals[codes])[:, None] * own
+        deviation = (codes[:, None] == np.arange(len(totals))) - mean
+        share = weights.sum() / total
+        contrasts[chosen] = share * (weights / totals[codes])[:, None] * deviation
     return contrasts
 
 
-def path_table(
+def measure_strengths(
     maps: list[ScoreMap],
     rows: Rows,
     q: Floats,
     strengths: Sequence[float],
     performance: Performance,
 ) -> pd.DataFrame:
-    """Measure strengths on held-out rows, by the maps fitted without their fold.
+    """Measure strengths on held-out rows, by maps fitted without the fold of the row.
 
-    As in the table of a search, ``mean_test_`` is that of all rows together: the mean
-    over folds of a disparity is too large, because its noise does not cancel.
+    The columns have the names of scikit-learn's searches, but ``mean_test_`` is the
+    value of all rows together: the mean of a disparity over folds is too large, because
+    its noise does not cancel.
     """
-    each = zip(strengths, held_out_scores(maps, rows, q, strengths), strict=True)
+    scores_by_strength = iterate_held_out_scores(maps, rows, q, strengths)
     return pd.DataFrame(
-        [_record(rows, scores, strength, performance) for strength, scores in each]
+        [
+            _measure_strength(rows, scores, strength, performance)
+            for strength, scores in zip(strengths, scores_by_strength, strict=True)
+        ]
     )
 
 
-def state_path(table: pd.DataFrame, rows: Rows, maps: list[ScoreMap]) -> pd.DataFrame:
-    """State the gaps of a path as a comparison does, which knows of noise.
+def adjust_for_noise(
+    table: pd.DataFrame, rows: Rows, maps: list[ScoreMap]
+) -> pd.DataFrame:
+    """Adjust the gaps in a table of strengths for noise, as `Comparison` does.
 
-    A strength that changes nothing has the gap of the plain model.
+    Noise is subtracted from the gaps of strengths that change nothing, and added to the
+    gaps of all other strengths.
     """
     signs = [
         1 if any(m.changes_scores(strength) for m in maps) else -1
         for strength in table["strength"]
     ]
-    stated, gap = table.copy(), mean_mcdp(rows)
+    adjusted, gap = table.copy(), mean_mcdp(rows)
     for name in ("mean_test_neg_mcdp", "mean_test_neg_adjusted_mcdp"):
         if name in table:
-            stated[name] = -gap.add_noise(table[name].to_numpy(), signs)
-    return stated
+            adjusted[name] = -gap.add_noise(table[name].to_numpy(), signs)
+    return adjusted
 
 
 def _merge_equal(rows: Rows, q: Floats) -> tuple[Rows, Floats]:
-    """Sort rows, and merge equal ones, adding their weights.
+    """Sort the rows, merge equal rows, and add their weights.
 
-    A fit is then the same to the last bit whatever the order of the rows, and whether
-    a row has a weight of two or stands twice: near the kink that the gap has at 0,
-    rounding would otherwise grow from step to step.
+    A fit then gives the same result to the last bit in any order of the rows, and for a
+    weight of two as for two equal rows. Otherwise rounding errors would grow from step
+    to step near the kink of the gap at 0.
     """
     p, q = rows.y_pred.round(12) + 0.0, q.round(12) + 0.0
     strata = np.zeros(len(p)) if rows.strata is None else rows.strata.codes
@@ -601,10 +646,10 @@ def _merge_equal(rows: Rows, q: Floats) -> tuple[Rows, Floats]:
     return replace(merged, weight=weight), q[order[first]]
 
 
-def _record(
+def _measure_strength(
     rows: Rows, scores: Floats, strength: float, performance: Performance
 ) -> dict[str, Any]:
-    """Return one row of the table of strengths."""
+    """Return the row of the table that has one strength."""
     rows = replace(rows, y_pred=scores)[np.argsort(scores)]
     by_fold = [
         _measure(rows[rows.fold == fold], performance)
@@ -616,24 +661,24 @@ def _record(
         defined = values[~np.isnan(values)]
         record[f"mean_test_{name}"] = value
         record[f"std_test_{name}"] = defined.std() if len(defined) else np.nan
-        for fold, value_of_fold in enumerate(values):
-            record[f"split{fold}_test_{name}"] = value_of_fold
+        for fold, fold_value in enumerate(values):
+            record[f"split{fold}_test_{name}"] = fold_value
     return record
 
 
 def _measure(rows: Rows, performance: Performance) -> dict[str, float]:
-    """Return average precision or R2, and minus MCDP(0), nan where they are undefined.
+    """Return average precision or R2, and minus MCDP(0); nan where undefined.
 
-    MCDP within strata is their mean. With several groups it is also adjusted for their
-    sizes.
+    With strata, MCDP(0) is the mean over strata. With more than two groups, adjusted
+    MCDP(0) is also returned.
     """
     if performance == "r2":
-        reached = r2(rows.y_true, rows.y_pred, rows.weights)
+        value = r2(rows.y_true, rows.y_pred, rows.weights)
     else:
-        reached = average_precision(rows.y_true, rows.y_pred, rows.weights)[0]
+        value = average_precision(rows.y_true, rows.y_pred, rows.weights)[0]
     whole = rows.strata is not None or rows.groups.sizes().all()
     gap = mean_mcdp(rows).value if whole else math.nan
-    measured = {performance: reached, "neg_mcdp": -gap}
+    measured = {performance: value, "neg_mcdp": -gap}
     if rows.n_groups > 2:
         measured["neg_adjusted_mcdp"] = -mean_mcdp(rows, adjusts=True).value
     return measured
@@ -644,10 +689,10 @@ def choose_strength(
 ) -> int:
     """Return the position of the strength to take.
 
-    With `max_mcdp` it is the least whose MCDP is at most that, or else the fairest.
-    Otherwise it is the least that is about as fair as the fairest one which keeps a
-    share of the plain performance (of the first row), and keeps it too: their MCDP
-    differs by no more than a standard error.
+    With `max_mcdp`, the smallest strength whose MCDP is at most `max_mcdp` is taken, or
+    the fairest strength if there is none. Otherwise only strengths count that keep a
+    share of the plain performance (in the first row). Among them, the smallest strength
+    is taken whose MCDP is within one standard error of the smallest MCDP.
     """
     name = "neg_adjusted_mcdp"
     if f"mean_test_{name}" not in table:
@@ -658,8 +703,8 @@ def choose_strength(
     if max_mcdp is not None:
         small = gap <= max_mcdp
         return int(small.argmax() if small.any() else np.nanargmin(gap))
-    reached = table[f"mean_test_{performance}"].to_numpy(dtype=np.float64)
-    performs = reached >= KEPT[performance] * reached[0]
+    values = table[f"mean_test_{performance}"].to_numpy(dtype=np.float64)
+    performs = values >= _KEPT[performance] * values[0]
     fairest = int(np.where(performs, gap, np.inf).argmin())
     folds = table.filter(regex=rf"^split\d+_test_{name}$").shape[1]
     error = standard_error(table, name, fairest) if folds > 1 else 0.0

@@ -14,15 +14,15 @@ from skfair._mitigation import (
     ROUTED,
     MetaMitigator,
     as_table,
-    begin_fit,
-    begin_predict,
+    check_fit_inputs,
+    features_to_predict,
     fit_all,
     label_probabilities,
     make_splits,
     route_fit_params,
 )
 from skfair._utils._progress import Tasks, with_callbacks
-from skfair._utils._response import threshold_of
+from skfair._utils._response import decision_threshold
 from skfair._utils._validation import check_real
 from skfair.groups import Selector
 from skfair.postprocessing._group_prediction import (
@@ -65,15 +65,15 @@ class UnawarePostProcessor(
         :class:`~sklearn.frozen.FrozenEstimator` it is not fitted again, and the map is
         fitted to the rows given to `fit`, on which it must not have been trained.
     strength : float or "auto", default="auto"
-        Weight :math:`\lambda \geq 0` of the gap; 0 is the plain classifier. It is
-        multiplied by the variance of the labels over that of balanced ones, as in
-        `MCDPReweighter`, so that it means about the same where positives are rare.
-        ``"auto"`` tries strengths at which the gap falls to 0 in 20 steps. It takes the
-        least one that, on held-out rows, keeps 95 % of the plain average precision and
-        whose MCDP(0) is within one standard error of the least among those. It is 0 if
-        no two groups differ by more than those of one distribution do in 95 % of
-        samples. With more than two groups MCDP(0) is adjusted for their
-        sizes, so that a group of a few rows does not decide.
+        Weight :math:`\lambda \geq 0` of the gap; 0 is the plain classifier. The weight
+        is multiplied by the variance of the labels over the variance of balanced
+        labels, as in `MCDPReweighter`, so that it means about the same where positives
+        are rare. ``"auto"`` tries strengths at which the gap falls to 0 in 20 steps. Of
+        those that keep 95 % of the plain average precision on held-out rows, it takes
+        the smallest whose MCDP(0) is within one standard error of the smallest among
+        them. It takes 0 if no two groups differ by more than groups with one
+        distribution do in 95 % of samples. With more than two groups MCDP(0) is
+        adjusted for their sizes, so that a group of a few rows does not decide.
     sensitive_features : str, int, list of str, list of int, or callable, default=None
         Column of X with the groups, several columns for their intersection, or a
         function of X that returns the groups. Groups given to `fit` take precedence. A
@@ -126,7 +126,7 @@ class UnawarePostProcessor(
         ``neg_adjusted_mcdp``, see `comparison_`), and can be given to
         `skfair.inspection.TradeOffDisplay.from_cv_results` and to the rules of
         `skfair.model_selection`. ``mean_test_`` is the value on all held-out rows
-        together, of MCDP(0) that to expect on new rows, as in `comparison_`;
+        together, for MCDP(0) the value to expect on new rows, as in `comparison_`;
         ``std_test_`` is its standard deviation over folds. Empty if no groups are
         given.
     comparison_ : Comparison or None
@@ -157,38 +157,38 @@ class UnawarePostProcessor(
 
     Notes
     -----
-    Form of the map: of all functions of the features, the minimiser is one of p and q
-    alone. Where the derivative of the penalty in the CDFs has the density w, setting
-    the derivative of the expected loss in the score of a row to zero gives
+    Form of the map: of all functions of the features, the minimiser is a function of p
+    and q alone. Let w be the density of the derivative of the penalty in the CDFs.
+    Setting the derivative of the expected loss in the score of a row to zero gives
 
     .. math::
         s = p - \lambda \, w(s)
         \left( \frac{q_g}{\pi_g} - \frac{q_h}{\pi_h} \right)
 
-    for the groups g and h that differ, with shares :math:`\pi`. So a decision at each
-    threshold t compares p minus a sum over groups, of a factor that depends on t alone
-    times :math:`q_g / \pi_g`, with t. The new score is as high as the thresholds that
-    a row passes. The map has factors at 40 thresholds, and lines between them.
+    for the groups g and h that differ, with shares :math:`\pi`. So the decision at a
+    threshold t compares t with p minus a sum over groups: a factor that depends on t
+    alone, times :math:`q_g / \pi_g`. The new score is as high as the thresholds that a
+    row passes. The map has factors at 40 thresholds, and is linear between them.
 
     Fit: the smallest penalised loss is the smallest log-loss under some limit of the
     gap, and the log-loss is an integral of the losses of decisions over thresholds. So
-    each threshold is a problem of its own, of one number for two groups: the factor at
+    each threshold is a separate problem, with one unknown for two groups: the factor at
     which the groups' rates differ by no more than the limit. Newton steps find it. The
     limits are 0.95, 0.9, and so on to 0 times the plain gap; the strength of a limit is
-    the sum of its Lagrange multipliers. Between two of these strengths factors are
-    interpolated, and beyond the largest one, which closes the gap, nothing changes. p
-    is first calibrated to the labels, by a line of log-odds. Rows with nearly the same
+    the sum of its Lagrange multipliers. Factors are interpolated between these
+    strengths; beyond the largest strength, which closes the gap, nothing changes. First
+    p is calibrated to the labels, by a line of log-odds, and rows with nearly the same
     p and q are joined. In prediction the map takes p and q of one fold at a time, and
     new scores are averaged over folds.
 
     What can remain: if p and q are the true probabilities, no function of the features
     predicts better with the same gaps, and the gap at a threshold t is the mean of
     :math:`(q_g / \pi_g - q_h / \pi_h) \, 1[s \leq t]` over everyone. The map is fitted
-    to the gap between the groups themselves, so estimates in place of q cost
-    performance first: where q tells nothing of a group that p differs for, its scores
-    can only be made alike by making everyone's scores alike. On new rows the gap is
-    that of the held-out rows up to sampling noise (`comparison_`), as long as the
-    features tell the group as they did in `fit`.
+    to the gap between the groups themselves, so an inexact q costs performance first:
+    if p differs for a group about which q tells nothing, the scores of this group can
+    be made alike only by making everyone's scores alike. On new rows the gap is that of
+    the held-out rows up to sampling noise (`comparison_`), as long as the features tell
+    the group as they did in `fit`.
 
     Individuals: the group is used in training only, but q is an inference about the
     group, made for everyone who is scored. Two people with the same features get the
@@ -321,29 +321,42 @@ class UnawarePostProcessor(
         self._check_parameters()
         X = as_table(X)
         validate_data(self, X, y, skip_check_array=True)
-        columns = X, y, sensitive_features, control_features, sample_weight
-        given = begin_fit(self, *columns)
-        rows = given.rows
-        self.classes_, self.groups_ = given.classes, rows.labels
-        self.strata_, self._dropped = given.strata, given.dropped
-        routed = route_fit_params(self, sensitive_features, fit_params, rows.weight)
+        inputs = check_fit_inputs(
+            self,
+            X,
+            y,
+            sensitive_features=sensitive_features,
+            control_features=control_features,
+            sample_weight=sample_weight,
+            estimator=self.estimator,
+            stratum_selector=self.control_features,
+            warns_without_groups=self.strength != 0,
+        )
+        rows = inputs.rows
+        self.classes_, self.groups_ = inputs.classes, rows.labels
+        self.strata_, self._dropped = inputs.strata, inputs.dropped
+        routed = route_fit_params(
+            self, sensitive_features, fit_params, rows.weight, cv=self.cv
+        )
         self._maps: StrengthMaps | None = None
         self.strength_, self.path_ = 0.0, dict[str, NDArray[Any]]()
         self.comparison_: Comparison | None = None
         if not rows.labels:
             params = routed.estimator.fit
-            model = fit_all(self.estimator, given.X, given.target, params)
+            model = fit_all(self.estimator, inputs.X, inputs.target, params)
             self.estimators_, self.group_estimators_ = [model], list[Any]()
             self.threshold_ = self._threshold_of([model])
             return self
         tasks = Tasks(self)
-        to_split = given.X, given.target, rows.groups.codes
+        to_split = inputs.X, inputs.target, rows.groups.codes
         splits = make_splits(self, *to_split, routed.splitter.split)
-        found = predict_held_out(self, given, routed, (splits, splits), tasks)
-        self.estimators_, self.group_estimators_ = found.models, found.group_models
-        self._group_classes = found.group_classes
-        self.threshold_ = self._threshold_of(found.models)
-        maps = self._maps = StrengthMaps("average_precision").fit(found.rows, found.q)
+        predicted = predict_held_out(self, inputs, routed, splits, splits, tasks)
+        self.estimators_ = predicted.models
+        self.group_estimators_ = predicted.group_models
+        self._group_classes = predicted.group_classes
+        self.threshold_ = self._threshold_of(predicted.models)
+        maps = StrengthMaps("average_precision").fit(predicted.rows, predicted.q)
+        self._maps = maps
         self.strength_, self.path_ = maps.choose(self.strength)
         self.comparison_ = compare_strength(self, maps, self.strength_)
         tasks.end()
@@ -403,17 +416,18 @@ class UnawarePostProcessor(
         sklearn.exceptions.NotFittedError
             If called before `fit`.
         """
-        X = begin_predict(self, X)
+        X = features_to_predict(self, X)
         labels, models = self.classes_.tolist(), self.estimators_
         p = [label_probabilities(model, X, labels)[:, 1] for model in models]
         if self._maps is not None:
-            # The map was fitted to scores of single models. Those of an average have
-            # another distribution.
+            # The map was fitted to scores of single models, whose distribution is not
+            # that of an average.
             groups, models = self._group_classes, self.group_estimators_
             q = [label_probabilities(model, X, groups) for model in models]
             folds = range(max(len(p), len(q)))  # a frozen model goes with all others
-            both = [(p[i % len(p)], q[i % len(q)]) for i in folds]
-            p = [self._maps(*each, self.strength_) for each in both]
+            p = [
+                self._maps(p[i % len(p)], q[i % len(q)], self.strength_) for i in folds
+            ]
         mean = np.mean(p, axis=0)
         return np.column_stack([1 - mean, mean])
 
@@ -444,5 +458,5 @@ class UnawarePostProcessor(
             check_real("threshold", self.threshold, 0, 1, alternative="None or ")
 
     def _threshold_of(self, models: list[Any]) -> float:
-        """Return the threshold, that of fitted classifiers unless it is given."""
-        return threshold_of(models) if self.threshold is None else self.threshold
+        """Return the parameter `threshold`, by default that of fitted classifiers."""
+        return decision_threshold(models) if self.threshold is None else self.threshold

@@ -14,8 +14,8 @@ from skfair._mitigation import (
     ROUTED,
     MetaMitigator,
     as_table,
-    begin_fit,
-    begin_predict,
+    check_fit_inputs,
+    features_to_predict,
     fit_all,
     make_splits,
     mean_probabilities,
@@ -66,16 +66,16 @@ class UnawareRegressor(
         trained.
     strength : float or "auto", default="auto"
         Weight :math:`\lambda \geq 0` of the gap; 0 is the plain regressor. ``"auto"``
-        tries strengths at which the gap falls to 0 in 20 steps. It takes the least one
-        that, on held-out rows, keeps 80 % of the plain R2 and whose MCDP(0) is within
-        one standard error of the least among those; or by `max_mcdp`. It is 0 if no
-        two groups differ by more than those of one distribution do in 95 % of samples.
-        With more than two groups MCDP(0) is adjusted for their sizes, as in
-        `UnawarePostProcessor`.
+        tries strengths at which the gap falls to 0 in 20 steps. Of those that keep 80 %
+        of the plain R2 on held-out rows, it takes the smallest whose MCDP(0) is within
+        one standard error of the smallest among them; or it chooses by `max_mcdp`. It
+        takes 0 if no two groups differ by more than groups with one distribution do in
+        95 % of samples. With more than two groups MCDP(0) is adjusted for their sizes,
+        as in `UnawarePostProcessor`.
     max_mcdp : float in [0, 1] or None, default=None
-        Largest MCDP(0): ``strength="auto"`` then takes the least strength whose MCDP(0)
-        on held-out rows is at most this, or else the fairest, with a warning where that
-        misses it by more than noise.
+        Largest MCDP(0): ``strength="auto"`` then takes the smallest strength whose
+        MCDP(0) on held-out rows is at most this, or else the fairest, with a warning
+        where that misses it by more than noise.
     sensitive_features : str, int, list of str, list of int, or callable, default=None
         Column of X with the groups, several columns for their intersection, or a
         function of X that returns the groups. Groups given to `fit` take precedence. A
@@ -139,12 +139,12 @@ class UnawareRegressor(
 
     Notes
     -----
-    The map is that of `UnawarePostProcessor`: a row passes a threshold if its
-    prediction is above it by a factor of the threshold times the probability of the
-    group over its share, and the new prediction is as high as the thresholds passed.
-    The minimiser has this form: the squared error is a mean over thresholds of the cost
-    of decisions, so that each threshold has its own problem, and its own factor.
-    Predictions are first moved to the line of least squares.
+    The map is that of `UnawarePostProcessor`. A row passes a threshold if its
+    prediction exceeds the threshold by a factor times the probability of the group over
+    its share; each threshold has its own factor. The new prediction is as high as the
+    thresholds passed. The minimiser has this form since the squared error is a mean
+    over thresholds of the cost of decisions, so that each threshold is a separate
+    problem. Predictions are first moved to the line of least squares.
 
     References
     ----------
@@ -247,7 +247,8 @@ class UnawareRegressor(
             weight, if there are fewer rows than folds, and if a parameter is out of
             range.
         TypeError
-            If `estimator` is no regressor, or `group_estimator` has no `predict_proba`.
+            If `estimator` is not a regressor, or `group_estimator` has no
+            `predict_proba`.
 
         Warns
         -----
@@ -262,27 +263,39 @@ class UnawareRegressor(
         self._check_limit()
         X = as_table(X)
         validate_data(self, X, y, skip_check_array=True)
-        columns = X, y, sensitive_features, control_features, sample_weight
-        given = begin_fit(self, *columns)
-        rows = given.rows
-        self.groups_, self.strata_ = rows.labels, given.strata
-        self._dropped = given.dropped
-        routed = route_fit_params(self, sensitive_features, fit_params, rows.weight)
+        inputs = check_fit_inputs(
+            self,
+            X,
+            y,
+            sensitive_features=sensitive_features,
+            control_features=control_features,
+            sample_weight=sample_weight,
+            estimator=self.estimator,
+            stratum_selector=self.control_features,
+            warns_without_groups=self.strength != 0,
+        )
+        rows = inputs.rows
+        self.groups_, self.strata_ = rows.labels, inputs.strata
+        self._dropped = inputs.dropped
+        routed = route_fit_params(
+            self, sensitive_features, fit_params, rows.weight, cv=self.cv
+        )
         self._maps: StrengthMaps | None = None
         self.strength_, self.path_ = 0.0, dict[str, NDArray[Any]]()
         self.comparison_: Comparison | None = None
         if not rows.labels:
             params = routed.estimator.fit
-            model = fit_all(self.estimator, given.X, given.target, params)
+            model = fit_all(self.estimator, inputs.X, inputs.target, params)
             self.estimators_, self.group_estimators_ = [model], list[Any]()
             return self
         tasks = Tasks(self)
-        to_split = given.X, given.target, rows.groups.codes
+        to_split = inputs.X, inputs.target, rows.groups.codes
         splits = make_splits(self, *to_split, routed.splitter.split)
-        found = predict_held_out(self, given, routed, (splits, splits), tasks)
-        self.estimators_, self.group_estimators_ = found.models, found.group_models
-        self._group_classes = found.group_classes
-        maps = self._maps = StrengthMaps("r2").fit(found.rows, found.q)
+        predicted = predict_held_out(self, inputs, routed, splits, splits, tasks)
+        self.estimators_ = predicted.models
+        self.group_estimators_ = predicted.group_models
+        self._group_classes = predicted.group_classes
+        maps = self._maps = StrengthMaps("r2").fit(predicted.rows, predicted.q)
         self.strength_, self.path_ = maps.choose(self.strength, self.max_mcdp)
         limit = self.max_mcdp
         self.comparison_ = compare_strength(self, maps, self.strength_, limit)
@@ -348,7 +361,7 @@ class UnawareRegressor(
         sklearn.exceptions.NotFittedError
             If called before `fit`.
         """
-        X = begin_predict(self, X)
+        X = features_to_predict(self, X)
         predicted: Floats = mean_probabilities(self.estimators_, X, None)[:, 0]
         if self._maps is None:
             return predicted

@@ -48,14 +48,16 @@ _PATHS: dict[str, tuple[list[str], list[Any]]] = {
         [["results", "impact_ratios", "kind"]],
     ),
     "strata": (["strata", "rows"], []),
+    "pooled": (["pooled", "rows"], []),
 }
 #: Parameters of a report that some tables need.
 _NEEDED = {
     "strata": "control_features",
     "impact_ratios": "impact_ratios=True",
+    "pooled": "intersection=True, decisions and several attributes",
 }
 #: Tables of a report.
-Table = Literal["metrics", "models", "groups", "impact_ratios", "strata"]
+Table = Literal["metrics", "models", "groups", "impact_ratios", "strata", "pooled"]
 
 
 class FairnessReport:
@@ -79,18 +81,18 @@ class FairnessReport:
 
     Notes
     -----
-    Numbers are those of `skfair.metrics` for the same rows and `random_state`; the page
-    lists the calls. From 50,000 rows on, p-values are, without `clusters`, those of
-    draws of counts, whose distribution is the same, in a time that hardly grows with
-    the rows; where more than 16,384 scores are distinct, close ones count as one for
-    this. Rows are counted by weight, too, of which close ones count as one where more
-    than 32 are distinct, and scores are joined to 16,384 cells of score and weight. Up
-    to ten groups are compared in pairs. Each of more than ten groups is compared with
-    everyone (``multigroup="pooled"``), and MADD and the calibration gap are left out
-    unless `metrics` names them. DCP of more than 64 groups has no interval and no test.
-    For the p-values of equalized odds and DCP, groups are permuted among the rows of
-    each true label. Undefined metrics are None in the summary and nan in the frame; the
-    report says why, without a warning.
+    Numbers are those that `skfair.metrics` returns for the same rows and
+    `random_state`; the page lists the calls. From 50,000 rows on, p-values without
+    `clusters` come from draws of counts, whose distribution is the same, in a time that
+    hardly grows with the rows. For these draws, close scores count as one where more
+    than 16,384 are distinct. Rows are counted by weight, too: close weights count as
+    one where more than 32 are distinct, and scores are joined to 16,384 cells of score
+    and weight. Up to ten groups are compared in pairs. Each of more than ten groups is
+    compared with everyone (``multigroup="pooled"``), and MADD and the calibration gap
+    are left out unless `metrics` names them. DCP of more than 64 groups has no interval
+    and no test. For the p-values of equalized odds and DCP, groups are permuted among
+    the rows of each true label. Undefined metrics are None in the summary and nan in
+    the frame; the report says why, without a warning.
 
     Examples
     --------
@@ -134,7 +136,7 @@ class FairnessReport:
         ----------
         estimator : estimator, or mapping of str to estimator
             Fitted classifiers of the same classes, by name; with ``scale="rank"`` also
-            estimators that are no classifiers, with ``scale="real"`` regressors.
+            estimators that are not classifiers, with ``scale="real"`` regressors.
         X : array-like of shape (n_samples, n_features)
             Input values.
         y : array-like of shape (n_samples,), default=None
@@ -142,7 +144,7 @@ class FairnessReport:
         sensitive_features : str, int, list of str, list of int, callable, array-like, \
 dataframe, Groups, or mapping of str to array-like, default=None
             Columns of X that hold the groups, or the groups themselves as in
-            `from_predictions`. Groups that are no mapping are passed on to predict
+            `from_predictions`. Groups that are not a mapping are passed on to predict
             methods that take `sensitive_features`.
         control_features : str, int, list of str, list of int, callable, array-like, \
 dataframe or Groups, default=None
@@ -268,7 +270,7 @@ or Groups, default=None
             The label that counts as positive. None stands for 1 if labels are
             numbers; text labels require it.
         scale : {"probability", "rank", "real"}, default="probability"
-            ``"rank"`` is for scores that are no probabilities, such as decision
+            ``"rank"`` is for scores that are not probabilities, such as decision
             functions or predictions of regressors: metrics of distributions are those
             of `skfair.metrics` with ``scale="rank"``. Log loss, calibration and the
             difference of mean scores need probabilities, and are left out. ``"real"``
@@ -294,7 +296,8 @@ or Groups, default=None
         intersection : bool, default=None
             Whether to compare the groups of all attributes together, such as black
             women, beside those of each. None does so for two attributes; groups of
-            three or more are small.
+            three or more are small. True also adds their pooled rates, as of
+            `skfair.metrics.group_metrics`, groups that are too small among them.
         impact_ratios : bool, default=False
             Whether to add tables of `skfair.metrics.impact_ratios`: of decisions and,
             where there are scores, of scores above their median.
@@ -302,9 +305,10 @@ or Groups, default=None
             Disparity that you accept. The verdict then says which metrics are certified
             to be at most this, above it, or neither, and the chart of rates shows it.
             Or the largest value of each metric that has a limit, named as in
-            `to_frame`, and the least of ``"impact_ratio"``, the smallest ratio of two
-            rates: ``{"impact_ratio": 0.8}`` is the four-fifths rule. The verdict then
-            has the value of each with its interval, and whether it keeps its limit.
+            `to_frame`, and the smallest of ``"impact_ratio"``, the smallest ratio of
+            two rates: ``{"impact_ratio": 0.8}`` is the four-fifths rule. The verdict
+            then has the value of each with its interval, and whether it keeps its
+            limit.
         title : str, default="Fairness report"
             Title of the page.
         random_state : int, RandomState instance or None, default=None
@@ -323,7 +327,7 @@ or Groups, default=None
         ------
         ValueError
             On no rows, lengths that differ, scores outside [0, 1], or that are not
-            finite with ``scale="rank"``, counts that are no whole numbers, text labels
+            finite with ``scale="rank"``, counts that are not whole numbers, text labels
             without `pos_label`, missing groups, people who are missing, have several
             groups or stand beside counts, and parameters out of range.
         """
@@ -433,7 +437,7 @@ or Groups, default=None
             scores are missing or outside [0, 1], if labels, groups or strata are
             missing, if weights are negative or not finite; as `from_predictions`.
         TypeError
-            If `frame` is no table, or if scores, weights or counts are no numbers.
+            If `frame` is not a table, or if scores, weights or counts are not numbers.
 
         See Also
         --------
@@ -446,10 +450,10 @@ or Groups, default=None
         Up to 1,048,576 rows are counted by score, and all numbers are those of
         `from_predictions`. More are counted in bins, 65,536 of them unless groups are
         many. Decisions, errors and sizes stay exact. The rows of a bin count as having
-        the middle of the least and the largest score in it; the report states how far
-        this may move the metrics of scores. Scores of ``scale="rank"`` are moved to
-        [0, 1] for this, by one more query for the least and the largest. Weights that
-        differ by at most 9 % count as their mean, in intervals and draws alone.
+        the middle of the smallest and the largest score in it; the report states how
+        far this may move the metrics of scores. Scores of ``scale="rank"`` are moved to
+        [0, 1] for this, by one more query for the smallest and the largest. Weights
+        that differ by at most 9 % count as their mean, in intervals and draws alone.
 
         Examples
         --------
@@ -489,12 +493,12 @@ or Groups, default=None
 
         Parameters
         ----------
-        table : {"metrics", "models", "groups", "impact_ratios", "strata"}, \
+        table : {"metrics", "models", "groups", "impact_ratios", "strata", "pooled"}, \
 default="metrics"
             Which numbers: of the metrics, of the performance of each model, of each
             group, the impact ratios, which only a report with ``impact_ratios=True``
-            has, or of the metrics within strata, which only one with
-            `control_features` has.
+            has, of the metrics within strata, which only one with `control_features`
+            has, or the pooled rates, which one with ``intersection=True`` has.
 
         Returns
         -------
@@ -502,7 +506,7 @@ default="metrics"
             With a row for each model, attribute and metric: ``model``, ``attribute``,
             ``comparison`` ("pairwise" or "pooled"),
             ``metric``, ``value``, ``lower`` and ``upper`` ends of the interval,
-            ``certified`` (the least value that the rows certify, see
+            ``certified`` (the smallest value that the rows certify, see
             `skfair.metrics.certify`), ``null_mean`` (mean under shuffled groups),
             ``pvalue``, ``difference``, ``difference_lower`` and ``difference_upper``,
             ``n`` rows, ``n_groups``, ``smallest_group``, ``sentence`` and ``note``. The
@@ -523,6 +527,9 @@ default="metrics"
             `skfair.metrics.impact_ratios`. Strata have for each ``metric`` the value of
             ``everyone``, the largest ``value`` within a stratum, that ``stratum``, the
             ``mean`` by total weight, ``lower``, ``upper``, ``null_mean``, ``pvalue``.
+            Pooled rates have for each ``rate`` of a group of the intersection its ``n``
+            rows that count, ``value``, ``pooled``, ``pooled_lower`` and
+            ``pooled_upper``.
 
         Raises
         ------
@@ -535,11 +542,11 @@ default="metrics"
             frame = pd.DataFrame(rows)
             return frame.astype(dict.fromkeys(frame.columns[2:], "float64"))
         path, named = _PATHS[table]
-        for attribute in self.summary["attributes"] if table in _NEEDED else ():
-            for result in attribute["results"]:
-                _needed(table, result)
+        attributes = self.summary["attributes"]
+        if table in _NEEDED:
+            attributes = [*_having(table, attributes)]
         frame = pd.json_normalize(
-            self.summary["attributes"],
+            attributes,
             ["results", *path],
             ["name", ["results", "model"], *named],
             max_level=None if table == "metrics" else 0,
@@ -598,9 +605,9 @@ default="metrics"
         """Write the report as Markdown, as for a model card.
 
         It has notes on the data, the verdict, a table of the metrics, in words, too,
-        and of the groups of each attribute and model, impact ratios if the report has
-        them, cautions, the method in short, and what such numbers cannot show; no
-        pictures, definitions or settings.
+        and of the groups of each attribute and model, impact ratios and pooled rates if
+        the report has them, cautions, the method in short, and what such numbers cannot
+        show; no pictures, definitions or settings.
 
         Parameters
         ----------
@@ -659,7 +666,7 @@ default="metrics"
         Raises
         ------
         TypeError
-            If `card` is no model card.
+            If `card` is not a model card.
         """
         if not callable(getattr(card, "add", None)) or not hasattr(card, "select"):
             raise TypeError(f"card must be a skops.card.Card, got {type(card)}.")
@@ -669,7 +676,7 @@ default="metrics"
         return card
 
     def _repr_html_(self) -> str:
-        """Show the page in a frame, so that neither styles the other."""
+        """Show the page in a frame: its styles and the notebook's do not mix."""
         style = "width: 100%; height: 40rem; border: 0"
         title = html.escape(DEFAULT_TITLE)
         return (
@@ -680,18 +687,24 @@ default="metrics"
     def __repr__(self) -> str:
         leads = self.summary["verdict"]["leads"]
         lines = [f"{lead['model']}: {lead['text']}" for lead in leads]
-        return "\n".join([f"FairnessReport({self.summary['n_rows']:,} rows)", *lines])
+        return "\n".join([f"FairnessReport({self.summary['rows']})", *lines])
 
 
-def _needed(table: str, contents: dict[str, Any]) -> Any:
-    """Return the numbers that a table needs, or raise ValueError."""
-    if contents.get(table) is None:
+def _having(
+    table: str, attributes: Sequence[dict[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """Yield attributes with the results that have a table; raise if none has it."""
+    found = False
+    for attribute in attributes:
+        results = [each for each in attribute["results"] if each.get(table) is not None]
+        found = found or bool(results)
+        yield {**attribute, "results": results}
+    if not found:
         raise ValueError(f"table={table!r} needs a report made with {_NEEDED[table]}.")
-    return contents[table]
 
 
 def _figures(model: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Return the rows of the performances of a model, and differences to the first."""
+    """Yield a row for each performance of a model, with the change from the first."""
     numbers, beside = model["performance"], model.get("beside_first") or {}
     for name in (n for n in numbers if not n.endswith(("_lower", "_upper"))):
         difference = beside.get(name) or {}

@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 
-from skfair._rows import Rows, check_clusters, distinct
+from skfair._rows import Rows, check_clusters, find_distinct
 from skfair._utils._arrays import Bools, Floats, Integers
-from skfair._utils._columns import floats_in, names_columns, select_columns
+from skfair._utils._columns import names_columns, read_floats, select_columns
 from skfair._utils._progress import Progress
 from skfair._utils._response import (
     RANKED_METHODS,
@@ -46,12 +46,12 @@ from skfair._utils._warnings import (
     warn_user,
 )
 from skfair.frames._query import (
-    Counted,
+    RowCounts,
     Table,
-    control_names,
     count_rows_by,
-    names_of,
+    group_names,
     open_table,
+    stratum_names,
 )
 from skfair.groups import (
     CROSS,
@@ -106,11 +106,12 @@ LEVEL = 0.05
 
 @dataclass(frozen=True, eq=False)
 class ReportModel:
-    """Scores and predicted classes, as positions in `Audit.classes`.
+    """Scores and predicted classes of a model, as positions in `Audit.classes`.
 
     Scores lie in [0, 1], unless the scale of the report is "rank" or "real". A decision
-    is positive from `threshold` on; None if decisions are given, or if the model
-    `decides` nothing, as of predicted numbers and of ranks: `y_pred` is then 0.
+    is positive if the score is at least the `threshold`, which is None where decisions
+    are given. If the model `decides` nothing (as with predicted numbers, and ranks),
+    the threshold is None, too, and `y_pred` is 0.
     """
 
     name: str
@@ -130,11 +131,11 @@ class Audit:
     """Everything that a report is computed from; of two classes 1 is positive.
 
     `rows` have true labels or numbers, numbers of people and weights, which all models
-    and attributes share. An entry is a row, or stands for people who are alike in
-    groups, classes and weight, and nearly in score: `blur` is how far this may move
-    MCDP(0), and ABCC and differences of means. Numbers have no classes.
-    `attributes` are the groups of each attribute, those that are too small included;
-    `notes` say what looks odd in the data.
+    and attributes share. An entry is a row, or stands for people who agree in groups,
+    classes and weight, and nearly in score. `blur` is how far the differences of their
+    scores may move MCDP(0) (first), and ABCC and differences of means (second). Reports
+    on numbers have no classes. `attributes` are the groups of each attribute, including
+    those that are too small; `notes` say what looks odd in the data.
     """
 
     models: tuple[ReportModel, ...]
@@ -147,7 +148,7 @@ class Audit:
 
     @cached_property
     def every(self) -> dict[str, Groups]:
-        """Groups by attribute, and the intersection of two, or where asked for."""
+        """Groups by attribute; of two, or where asked for, also the intersection."""
         each, asked = self.attributes, self.options.intersection
         if len(each) < 2 or not (len(each) == 2 if asked is None else asked):
             return each
@@ -176,11 +177,11 @@ class Audit:
 
     @property
     def pairs_models(self) -> bool:
-        """Whether models are compared row by row, of which each is another person."""
+        """Whether models are compared row by row, each row being another person."""
         return self.rows.n is None and self.rows.cluster is None
 
     def count_people(self, entries: Any) -> int | None:
-        """Count the people of some entries; None where each row is a person."""
+        """Count the people of some entries; None where each row is one person."""
         if self.rows.cluster is None:
             return None
         return len(np.unique(self.rows.cluster[entries]))
@@ -192,11 +193,12 @@ class Audit:
     def squared_sums(self, values: Floats, parts: Integers) -> Floats:
         """Estimate the square of the noise of the weighted sum of values in each part.
 
-        Values have mean 0. Those of one person are added before they are squared.
+        The values have mean 0. The values of one person are added before they are
+        squared.
         """
         if self.rows.cluster is None:
             return np.asarray(np.bincount(parts, self.entry_squares * values**2))
-        first, cells = distinct([parts, self.rows.cluster])
+        first, cells = find_distinct([parts, self.rows.cluster])
         sums = np.bincount(cells, self.entry_weights * values)
         return np.asarray(np.bincount(parts[first], sums**2))
 
@@ -225,7 +227,7 @@ class Audit:
 
     @property
     def weighted(self) -> bool:
-        """Whether rows have weights of their own."""
+        """Whether each row has a weight of its own."""
         return self.rows.weight is not None
 
     def errors_of(self, model: ReportModel) -> Floats:
@@ -234,9 +236,9 @@ class Audit:
 
     @property
     def counts_are_drawn(self) -> bool:
-        """Whether counts are drawn, not rows, since there are many.
+        """Whether resamples draw counts of cells, not rows, since there are many rows.
 
-        Rows of people who have several are drawn with these people.
+        Where people have several rows, people are drawn with all their rows.
         """
         if self.rows.cluster is not None:
             return False
@@ -244,7 +246,7 @@ class Audit:
 
     @property
     def compares_numbers(self) -> bool:
-        """Whether numbers are predicted, of which nothing is decided."""
+        """Whether the models predict numbers, which decide nothing."""
         return self.options.scale == "real"
 
     @property
@@ -254,7 +256,7 @@ class Audit:
 
 
 def rows_of(y_true: Any, size: int, classes: Classes, each: Any, n: Any = None) -> Rows:
-    """Make a table of rows, or of entries for `n` rows that weigh `each`."""
+    """Make a table of rows, or of entries for `n` rows that each weigh `each`."""
     weight = squares = None
     if each is not None:
         weight, squares = each, np.square(each, dtype=float)
@@ -263,7 +265,7 @@ def rows_of(y_true: Any, size: int, classes: Classes, each: Any, n: Any = None) 
     everyone = Groups(np.zeros(size, np.int8), ("everyone",))
     columns: dict[str, Any] = {"weight": weight, "n": n, "squares": squares}
     each = None if n is None else each
-    return Rows(everyone, y_true=y_true, **columns, each=each, classes=classes)
+    return Rows(everyone, y_true=y_true, **columns, person_weight=each, classes=classes)
 
 
 def make_audit(
@@ -279,7 +281,7 @@ def make_audit(
     counts: ArrayLike | None = None,
     clusters: ArrayLike | None = None,
 ) -> Audit:
-    """Check and encode the arguments, without the rows of weight or count zero.
+    """Check and encode the arguments; leave out rows of weight or count zero.
 
     A row that stands for several people is repeated, unless they are many.
     """
@@ -369,7 +371,7 @@ def _refuse_with_numbers(y_score: Any, y_pred: Any, pos_label: Any) -> None:
 def _read_true(
     y_true: Any, predicted: dict[str, Encoded], pos_label: Any, scored: bool, real: bool
 ) -> tuple[Any, Classes]:
-    """Read true numbers, or positions of true labels in classes; and the classes."""
+    """Return true numbers, or true labels as positions in classes; and the classes."""
     if real:
         return None if y_true is None else check_numbers(y_true, "y_true"), ()
     true = None if y_true is None else encode_classes("y_true", y_true)
@@ -452,7 +454,7 @@ def _make_models(
 def _decide(
     name: str, scores: Any, weights: NDArray[Any] | None, options: Options
 ) -> ReportModel:
-    """Return model that compares scores, or their ranks, with the threshold, if any."""
+    """Return a model that decides by the threshold, or nothing without a threshold."""
     if options.threshold is None:
         nobody = np.zeros(len(scores), np.intp)
         return ReportModel(name, scores, nobody, None, decides=False)
@@ -469,7 +471,7 @@ def _recode(encoded: Encoded, classes: Classes) -> Integers:
 def _models(
     argument: str, values: Any, read: Callable[[str, Any], Read]
 ) -> dict[str, Read]:
-    """Read the column of each model."""
+    """Read the column of each model, given by the argument for scores or labels."""
     if values is None:
         return {}
     return {
@@ -494,7 +496,8 @@ def named_columns(
 ) -> Named:
     """Return the columns of a mapping, a table or an array by name.
 
-    Several columns without names are numbered if there is a word for them.
+    A single column without a name is called `unnamed`. Several columns without names
+    are called `numbered` with a number each; if that is empty, they are an error.
     """
     names: list[str | None]
     if isinstance(values, Mapping):
@@ -597,10 +600,10 @@ def estimator_inputs(
     threshold: float | None,
     scale: str,
 ) -> Named:
-    """Return the arguments of `from_predictions` that fitted estimators give.
+    """Return the arguments of `from_predictions` for fitted estimators.
 
     They are scores and predictions by model, groups, strata, people and the positive
-    class. Decisions are those of `predict`, unless there is a threshold for the scores.
+    class. Decisions are those of `predict`, unless a threshold of the scores is given.
     """
     if not isinstance(estimator, Mapping):
         estimator = {type(estimator).__name__: estimator}
@@ -648,17 +651,17 @@ def _score_methods(scale: str, of_classes: bool) -> tuple[str, ...]:
 
 
 def columns_of_table(X: Any, columns: Any, argument: str) -> tuple[Any, bool]:
-    """Return the named columns of X, or the given ones, and whether named."""
+    """Return the named columns of X, or the values given; say whether X had them."""
     if columns is None or not names_columns(columns, count_rows(X)):
         return columns, False
     return select_columns(X, columns, argument), True
 
 
 def _common_classes(estimators: Mapping[Any, Any], scale: str) -> list[Any]:
-    """Return the classes of fitted classifiers, which must be the same.
+    """Return the classes of fitted classifiers; raise unless they are the same.
 
-    There are none where ranks of the predictions of other estimators are compared, or
-    the numbers that regressors predict.
+    There are no classes if regressors predict numbers, or if ranks of the predictions
+    of other estimators are compared.
     """
     for name, model in estimators.items():
         check_fitted(model)
@@ -710,11 +713,11 @@ def read_frame(
     pos_label: Any,
     options: Options,
 ) -> list[Audit]:
-    """Read a table of few rows, of counts or people, or count its rows by model."""
+    """Read a table; if it has many rows, count them by model, otherwise keep rows."""
     columns = {
         "y_true": y_true,
-        "sensitive_features": names_of(sensitive_features),
-        "control_features": control_names(control_features),
+        "sensitive_features": group_names(sensitive_features),
+        "control_features": stratum_names(control_features),
         "sample_weight": sample_weight,
         "counts": counts,
         "clusters": clusters,
@@ -738,7 +741,7 @@ def read_frame(
 
 
 def _columns_of_models(y_score: Any, y_pred: Any) -> _Models:
-    """Return the columns of each model, matched by name."""
+    """Return the columns of each model; models are matched by name."""
     scores, predicted = _named("y_score", y_score), _named("y_pred", y_pred)
     if not (isinstance(y_score, Mapping) and isinstance(y_pred, Mapping)):
         scores, predicted = name_single_model(scores, predicted)
@@ -779,7 +782,7 @@ def _open(frame: Any, columns: Named, models: _Models) -> Any:
 
 
 def _collected(table: Any) -> nw.DataFrame[Any]:
-    """Run a query, unless the engine has run it already."""
+    """Return the result of a query, which is run unless the engine has run it."""
     return table.collect() if isinstance(table, nw.LazyFrame) else table
 
 
@@ -809,7 +812,7 @@ def _read_rows(
 
 
 def _may_be_people(table: Any, used: Sequence[str]) -> list[str]:
-    """Name unused columns of text or whole numbers, of many those named as people."""
+    """Name unused columns that may hold people; if many, those named as people."""
     schema = table.collect_schema()
     kinds = nw.String, nw.Categorical
     others = [
@@ -839,9 +842,9 @@ def _count_rows(
     classes = [label for label in (columns["y_true"], predicted) if label is not None]
     if score is not None and predicted is None and options.scale == "probability":
         least = options.threshold or -SCORE_ROUNDING
-        added[_unused("decision", names)] = floats_in(table, score) >= least
+        added[_unused("decision", names)] = read_floats(table, score) >= least
     if weight is not None:
-        weights = floats_in(table, weight)
+        weights = read_floats(table, weight)
         level = (weights.log(2) / _WEIGHT_STEP).floor()
         steps = nw.when(weights > 0).then(level).otherwise(nw.lit(0.0))
         added[_unused("step of weight", names)] = steps
@@ -866,8 +869,8 @@ def _count_rows(
         y_pred=None if predicted is None else {name: values[predicted]},
         sensitive_features=dict(zip(sensitive, entries.attributes, strict=True)),
         control_features=entries.strata,
-        sample_weight=None if weight is None else entries.weights / entries.rows,
-        counts=entries.rows,
+        sample_weight=None if weight is None else entries.weights / entries.counts,
+        counts=entries.counts,
     )
     if score is None or not (entries.lows < entries.highs).any():
         return audit
@@ -875,39 +878,39 @@ def _count_rows(
 
 
 def _unused(name: str, names: Iterable[str]) -> str:
-    """Name for a new column; engines may not tell upper case from lower case."""
+    """Return a name for a new column; engines may ignore the case of letters."""
     taken = {other.lower() for other in names}
     while name in taken:
         name += " "
     return name
 
 
-def _count_scores(table: Table, n_rows: int) -> Counted:
+def _count_scores(table: Table, n_rows: int) -> RowCounts:
     """Count rows by score, or in bins of scores."""
     if table.score is None or n_rows <= _MAX_SCORES:
         return count_rows_by(table, None)
     if table.scale == "rank":
         table = _move_to_unit_interval(table)
-    n_kinds = len(count_rows_by(replace(table, score=None), None).rows)
+    n_kinds = len(count_rows_by(replace(table, score=None), None).counts)
     n_bins = 1 << max(0, (_MAX_CELLS // n_kinds).bit_length() - 1)
     n_bins = min(max(n_bins, _FEWEST_BINS), _MOST_BINS)
     return count_rows_by(replace(table, narrow_ends=True), n_bins)
 
 
-def _split_pairs(entries: Counted) -> Counted:
-    """Give each of two rows of a bin an entry, since both of their scores are known."""
-    pairs = (entries.rows == 2) & (entries.lows < entries.highs)
+def _split_pairs(entries: RowCounts) -> RowCounts:
+    """Make two entries of each bin of two rows, since both scores are known."""
+    pairs = (entries.counts == 2) & (entries.lows < entries.highs)
     order = np.repeat(np.arange(len(pairs)), np.where(pairs, 2, 1))
     second, pairs = np.diff(order, prepend=-1) == 0, pairs[order]
-    rows = entries.rows[order] // np.where(pairs, 2, 1)
+    counts = entries.counts[order] // np.where(pairs, 2, 1)
     lows, highs = entries.lows[order], entries.highs[order]
     return replace(
         entries,
         attributes=[groups[order] for groups in entries.attributes],
         classes=[labels[order] for labels in entries.classes],
         keys=entries.keys[order],
-        rows=rows,
-        weights=rows,
+        counts=counts,
+        weights=counts,
         lows=np.where(second, highs, lows),
         highs=np.where(pairs & ~second, lows, highs),
         strata=None if entries.strata is None else entries.strata[order],
@@ -915,9 +918,9 @@ def _split_pairs(entries: Counted) -> Counted:
 
 
 def _move_to_unit_interval(table: Table) -> Table:
-    """Move scores to [0, 1], which changes no rank, so that bins can hold them."""
+    """Move scores to [0, 1], so that bins can hold them; no rank changes."""
     assert table.score is not None
-    score, most = floats_in(table.frame, table.score), sys.float_info.max
+    score, most = read_floats(table.frame, table.score), sys.float_info.max
     finite = table.frame.filter((score >= -most) & (score <= most))
     ends = finite.select(score.min().alias("low"), score.max().alias("high"))
     row = _collected(ends)
@@ -931,8 +934,10 @@ def _move_to_unit_interval(table: Table) -> Table:
 def blur_of(audit: Audit, lows: Floats, highs: Floats) -> tuple[float, float]:
     """Return how far bins of scores may move MCDP(0) and ABCC.
 
-    At each threshold a group's share moves by at most the share of its intervals that
-    contain it; a rank by at most the share of everyone whose interval overlaps.
+    The score of a row may lie anywhere in the interval of its bin. At each threshold
+    the share of a group can move by at most the share of its rows whose interval
+    contains the threshold; a rank by at most the share of all rows whose interval
+    overlaps.
     """
     weights, width, share = audit.entry_weights, 0.0, 0.0
     for groups in groups_compared(audit):
@@ -948,7 +953,7 @@ def blur_of(audit: Audit, lows: Floats, highs: Floats) -> tuple[float, float]:
 
 
 def groups_compared(audit: Audit) -> Iterator[list[Bools]]:
-    """Return the rows of each compared group, by attribute and stratum."""
+    """Yield the masks of the compared groups, for each attribute and stratum."""
     strata = audit.strata
     parts: list[Any] = [True]
     if strata is not None:
@@ -968,7 +973,7 @@ def sum_of_two_largest(numbers: Iterator[float]) -> float:
 
 
 def _most_within(lows: Floats, highs: Floats, weights: Floats) -> float:
-    """Return the largest share of intervals that contain one score inside."""
+    """Return the largest share of weight in intervals that share an inner score."""
     edges = np.unique(np.concatenate([lows, highs]))
     middles = (edges[1:] + edges[:-1]) / 2
     inside = _total(lows, weights, middles) - _total(highs, weights, middles)
@@ -976,13 +981,13 @@ def _most_within(lows: Floats, highs: Floats, weights: Floats) -> float:
 
 
 def _largest_overlap(lows: Floats, highs: Floats, weights: Floats) -> float:
-    """Return the largest share of everyone whose interval overlaps that of an entry."""
+    """Return the largest share of weight whose intervals overlap a row's interval."""
     below, above = _total(highs, weights, lows), _total(-lows, weights, -highs)
     return float(1 - ((below + above) / weights.sum()).min())
 
 
 def _total(values: Floats, weights: Floats, at: Floats) -> Floats:
-    """Return the total weight of the values up to each of some numbers."""
+    """Return the total weight of the values up to each number of `at`."""
     order = np.argsort(values, kind="stable")
     sums = np.append(0.0, np.cumsum(weights[order]))
     return sums[np.searchsorted(values[order], at, side="right")]

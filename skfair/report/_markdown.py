@@ -8,9 +8,10 @@ import numbers
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from skfair._utils._text import counted, interval, plain, whole
+from skfair._utils._text import interval, plain
 from skfair.report._metrics import MEASURES, amount, amounts
-from skfair.report._words import methods
+from skfair.report._sentences import say
+from skfair.report._words import RATES, methods
 
 Summary = dict[str, Any]
 
@@ -20,13 +21,14 @@ Section = tuple[int, str, list[str]]
 OF_GROUPS = {
     "n": "Rows",
     "n_people": "People",
-    "selection_rate": "Selected",
+    "selection_rate": RATES["selection_rate"],
     "interval": "Interval",
     "differs": "Differs from the rest",
     "base_rate": "Truly positive",
-    "true_positive_rate": "Selected of the truly positive",
-    "false_positive_rate": "Selected of the others",
-    "accuracy": "Accuracy",
+    "true_positive_rate": RATES["true_positive_rate"],
+    "false_positive_rate": RATES["false_positive_rate"],
+    "accuracy": RATES["accuracy"],
+    "accuracy_differs": "Accuracy differs from the rest",
     "average_precision": "Average precision",
     "log_loss": "Log loss",
     "score_excess": "Score minus outcome",
@@ -35,6 +37,16 @@ OF_GROUPS = {
     "mean_error": "Mean error",
     "mean_absolute_error": "Mean absolute error",
     "r2": "R²",
+}
+#: Whether rates of a group differ from those of all other rows.
+_TESTED = "differs", "accuracy_differs"
+OF_POOLED = {
+    "title": "Rate",
+    "n": "Rows",
+    "n_people": "People",
+    "value": "Raw rate",
+    "pooled": "Pooled rate",
+    "interval": "Interval",
 }
 OF_RATIOS = {
     "n": "Rows",
@@ -58,17 +70,17 @@ OF_STRATA = {
     "value": "Largest within",
     "stratum": "In",
     "mean": "Mean within",
-    "interval": "Interval",
+    "interval": "Interval of the largest",
     "null_mean": "By chance",
     "pvalue": "p-value",
     "tested": "Decided by",
 }
 OF_METRICS = {"title": "Metric", "value": "Value", "interval": "Interval"}
-OF_TESTS = {"null_mean": "By chance", "pvalue": "p-value", "tested": "Decided by"}
+OF_TESTS = {"null_mean": "By chance", "pvalue": "p-value"}
 
 
 def record_of(date: str | datetime.date | None, source: str | None) -> dict[str, str]:
-    """Name the date and source at the head of a page, where given."""
+    """Write the date and source at the head of a page, if they are given."""
     record = {"Date": date, "Input": source}
     return {name: str(value) for name, value in record.items() if value is not None}
 
@@ -76,7 +88,8 @@ def record_of(date: str | datetime.date | None, source: str | None) -> dict[str,
 def render_markdown(summary: Summary, record: Mapping[str, str]) -> str:
     """Write the verdict, metrics and groups of a report as Markdown.
 
-    `record` is written at its head, beside what the summary says about its making.
+    `record` is written at the head of the page, with what the summary says about how
+    the report was made.
     """
     lines = [f"# {plain(summary['title'])}", "", *_head(summary, record)]
     for level, heading, texts in sections(summary):
@@ -89,27 +102,40 @@ def sections(summary: Summary) -> Iterator[Section]:
     for attribute in summary["attributes"]:
         for result in attribute["results"]:
             title = plain(f"{attribute['name']}, {result['model']}")
-            measures = sorted(result["measures"], key=lambda one: not one["answers"])
+            measures = [one for one in result["measures"] if one["shown"]]
+            measures.sort(key=lambda one: not one["answers"])
             tested = any(one["pvalue"] is not None for one in measures)
-            tests = OF_TESTS if tested else {}
-            if not any(measure["tested"] for measure in measures):
-                tests = {k: heading for k, heading in tests.items() if k != "tested"}
+            headings = OF_METRICS | (OF_TESTS if tested else {})
+            rows = [row for one in measures for row in _rows_of(one)]
             words = [f"{one['title']}: {one['sentence']}" for one in measures]
-            lines = [*_metrics(measures, OF_METRICS | tests), "", "In words:", ""]
+            lines = [*_metrics(rows, headings), "", "In words:", ""]
             yield 2, title, [*lines, *_bullets(map(plain, words))]
             if result["groups"]:
                 rows = [
-                    {**row, "interval": _ends(row), "differs": _differs(row)}
+                    {**row, "interval": _ends(row)}
+                    | {name: _differs(row.get(name)) for name in _TESTED}
                     for row in result["groups"]
                 ]
-                yield 3, f"Groups: {title}", _table_of_groups(rows, OF_GROUPS)
+                lines = _table_of_groups(rows, OF_GROUPS)
+                if attribute["comparison"] == "pooled" and "selection_rate" in rows[0]:
+                    lines = [plain(say("order of groups")), "", *lines]
+                yield 3, f"Groups: {title}", lines
+            if result.get("pooled"):
+                rows = [
+                    {**row, "interval": _ends(row, "pooled_")}
+                    for row in result["pooled"]["rows"]
+                ]
+                lines = [plain(result["pooled"]["sentence"]), ""]
+                lines += _table_of_groups(rows, OF_POOLED)
+                yield 3, f"Pooled rates: {title}", lines
             for table in result.get("impact_ratios") or ():
                 lines = [plain(table["sentence"]), ""]
                 lines += _table_of_groups(table["rows"], OF_RATIOS)
                 yield 3, f"{RATIOS[table['kind']]}: {title}", lines
             if result.get("strata"):
                 lines = [plain(result["strata"]["sentence"]), ""]
-                lines += _metrics(result["strata"]["rows"], OF_STRATA)
+                rows = [row for row in result["strata"]["rows"] if row["shown"]]
+                lines += _metrics(rows, OF_STRATA)
                 yield 3, f"Within strata: {title}", lines
     for heading, texts in {
         "Read with care": summary["cautions"],
@@ -133,9 +159,7 @@ def card_sections(
 
 def _head(summary: Summary, record: Mapping[str, str]) -> list[str]:
     """Return the lines on rows, settings and verdict of a report."""
-    lines = [f"{counted(summary['n_rows'], 'row')}.", ""]
-    if (left_out := summary["settings"]["left_out"]) is not None:
-        lines[0] = f"{lines[0][:-1]}, {whole(left_out['n_rows'])} more left out."
+    lines = [f"{plain(summary['rows'])}.", ""]
     lines += [f"- {name}: {plain(str(text))}" for name, text in record.items()]
     if summary["settings"]["decides"]:
         decided = {model["name"]: model["decided_by"] for model in summary["models"]}
@@ -173,28 +197,38 @@ def _head(summary: Summary, record: Mapping[str, str]) -> list[str]:
 
 
 def _bullets(texts: Iterable[str]) -> list[str]:
-    """Return the lines of a list."""
+    """Return texts as the lines of a list."""
     return [f"- {text}" for text in texts]
 
 
-def _ends(row: Summary) -> str | None:
-    """Write the interval of a row, if it has one."""
-    if row.get("lower") is None:
+def _ends(row: Summary, of: str = "") -> str | None:
+    """Write the interval of a row, or of one of its numbers, if there is one."""
+    if row.get(f"{of}lower") is None:
         return None
-    return interval(row["lower"], row["upper"])
+    return interval(row[f"{of}lower"], row[f"{of}upper"])
 
 
-def _differs(row: Summary) -> str | None:
-    """Write whether the selection rate of a group differs, where it is tested."""
-    if row.get("differs") is None:
+def _differs(found: bool | None) -> str | None:
+    """Write whether a rate of a group differs, where it is tested."""
+    if found is None:
         return None
-    return "yes" if row["differs"] else "no evidence"
+    return "yes" if found else "no evidence"
+
+
+def _rows_of(measure: Summary) -> Iterator[Summary]:
+    """Yield the row of a metric, and a row for the pair that decides its test."""
+    decider = measure["decider"]
+    if decider is None:
+        yield measure
+        return
+    yield {**measure, "null_mean": None, "pvalue": None}
+    yield {**measure, **decider, "title": f"{measure['title']}: {decider['pair']}"}
 
 
 def _metrics(rows: list[Summary], headings: Mapping[str, str]) -> list[str]:
-    """Return the table of metrics, of everyone or within strata.
+    """Return the lines of a table of metrics.
 
-    Values are text in the unit of a target; others have the digits of their column.
+    Numbers in the unit of the target are written here, shares by `_table_lines`.
     """
     cells = []
     for row in rows:
@@ -210,7 +244,7 @@ def _metrics(rows: list[Summary], headings: Mapping[str, str]) -> list[str]:
 
 
 def _table_of_groups(rows: list[Summary], headings: Mapping[str, str]) -> list[str]:
-    """Return table of groups, without the columns that no group has a number for."""
+    """Return the table of groups, without columns that are empty for all groups."""
     keys = [k for k in headings if any(row.get(k) is not None for row in rows)]
     head = ["Group", *(headings[key] for key in keys)]
     cells = [[row[k] if k == "status" else row.get(k) for k in keys] for row in rows]
@@ -221,7 +255,7 @@ def _table_of_groups(rows: list[Summary], headings: Mapping[str, str]) -> list[s
 def _table_lines(
     head: Sequence[str], rows: Iterable[Sequence[Any]], digits: int = 3
 ) -> list[str]:
-    """Return the lines of a table, numbers of a column with the same decimal places."""
+    """Return the lines of a table; all numbers of a column have the same decimals."""
     table = [list(row) for row in rows]
     places = [_places(column, digits) for column in zip(*table, strict=True)]
     lines = [[plain(name) for name in head], ["---"] * len(head)]
@@ -232,7 +266,7 @@ def _table_lines(
 
 
 def _places(column: Iterable[Any], digits: int) -> int:
-    """Return 0 for counts, else `digits`; shares may happen to be 0 and 1."""
+    """Return the decimal places of numbers: 0 for counts, `digits` for shares."""
     defined = [v for v in column if _has_number(v)]
     whole = all(float(v).is_integer() for v in defined)
     counts = all(isinstance(v, numbers.Integral) for v in defined) or max(defined) > 1
@@ -240,7 +274,7 @@ def _places(column: Iterable[Any], digits: int) -> int:
 
 
 def _has_number(value: Any) -> bool:
-    """Return whether a value is a number that exists."""
+    """Return whether a value is a number other than nan."""
     if isinstance(value, bool):
         return False
     return isinstance(value, numbers.Real) and not math.isnan(value)

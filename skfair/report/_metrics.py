@@ -41,7 +41,7 @@ from skfair.metrics._dcp import DCP
 from skfair.metrics._inputs import Multigroup
 from skfair.metrics._many_groups import CVaRFairness, MaxGap
 from skfair.metrics._metric import Metric, MetricOfPairs
-from skfair.metrics._pairs import Located
+from skfair.metrics._pairs import NO_PAIR, Located
 from skfair.metrics._quantiles import Comparisons
 from skfair.metrics._rates import ComparableOdds, DemographicParity
 from skfair.metrics._resampling import largest_size
@@ -74,7 +74,8 @@ _MAX_WEIGHTS = 32
 class ReportSample:
     """Rows of one model and one attribute, and the metrics to compute.
 
-    Metrics of scores read distributions, of calibration `Steps`, all others the rows.
+    Metrics of scores are computed from distributions, the calibration gap from `Steps`,
+    and all other metrics from rows.
     """
 
     audit: Audit
@@ -101,7 +102,7 @@ class ReportSample:
 
     @property
     def aside(self) -> list[tuple[Hashable, int]]:
-        """Labels and numbers of rows of the groups that are too small."""
+        """Labels and numbers of rows of the groups too small to compare."""
         sizes = sizes_of(self.every, self.audit.rows.n).tolist()
         compared = {*self.groups.labels}
         of_groups = zip(self.every.labels, sizes, strict=True)
@@ -129,7 +130,7 @@ class ReportSample:
         )
 
     def counted(self, question: str) -> Rows:
-        """Return the rows as metrics of a question count them."""
+        """Return the rows as the metrics of a question count them."""
         rows = self.rows
         if question in _OF_NUMBERS:
             numbers = self._numbers(question)
@@ -141,7 +142,7 @@ class ReportSample:
         return rows if question == "errors" else replace(rows, y_true=None)
 
     def _numbers(self, question: str) -> NDArray[Any]:
-        """Return the scores or errors that a question is about."""
+        """Return the scores, or errors of numbers, that a question is about."""
         if question == "scores":
             assert self.model.y_score is not None
             return self.model.y_score
@@ -169,15 +170,15 @@ class ReportSample:
 
     @cached_property
     def baseline(self) -> tuple[float, list[float] | None]:
-        """DCP, and the bounds of it where the search for a certificate ended early."""
+        """DCP, and its bounds if the search for a certificate ended early."""
         searched = DCP(time_limit=DCP_SECONDS).search(self.statistic("errors"))
         bounds = None if searched.optimal else [searched.lower, searched.upper]
         return searched.upper, bounds
 
     def effective_sizes(self, codes: Any = 0, n_codes: int = 1) -> Floats:
-        """Return Kish's effective number of each group, and of each code in it.
+        """Return Kish's effective number of each group, or of each code in each group.
 
-        It is a number of rows, or of people who have several.
+        It counts rows, or people where people have several rows.
         """
         of_groups = self.groups.codes.astype(np.intp)
         cells = np.where(of_groups < 0, -1, of_groups * n_codes + codes)
@@ -185,9 +186,10 @@ class ReportSample:
         return self.rows.replace_groups(Groups(cells, labels)).effective_sizes
 
     def drawn_from(self, question: str) -> tuple[Rows, Rows]:
-        """Return the rows whose groups are permuted, or cells where rows are many.
+        """Return the rows whose groups are permuted; cells where there are many rows.
 
-        The second are the same as metrics of a question read them.
+        The same rows are returned a second time as the metrics of the question read
+        them.
         """
         if self.audit.counts_are_drawn:
             return self._cells(question)
@@ -202,11 +204,11 @@ class ReportSample:
         return rows, self.counted(question)
 
     def _cells(self, question: str) -> tuple[Rows, Rows]:
-        """Count rows by group and by class or score, each by weight.
+        """Count rows by group, by class or score, and by weight.
 
-        Close scores are counted as one, and so are close weights.
+        Close scores are joined to one score, and close weights to one weight.
         """
-        levels, weights = _join_weights(self.audit)
+        weight_classes, weights = _join_weights(self.audit)
         compares_numbers = question in _OF_NUMBERS
         asked = question if compares_numbers else "scores"
         true: Any = None
@@ -227,22 +229,23 @@ class ReportSample:
         grouped = np.flatnonzero(self.groups.codes >= 0)
         shape = len(self.groups.labels), n_cells * len(weights)
         places = self.groups.codes[grouped].astype(np.intp) * n_cells + cells[grouped]
-        places = places * len(weights) + levels[grouped]
+        places = places * len(weights) + weight_classes[grouped]
         numbers = _count_rows_in_cells(places, math.prod(shape), self.audit, grouped)
         of_cells = Rows(
             self.groups[np.zeros(shape[1], np.intp)],
             y_true=None if true is None else np.repeat(true, len(weights)),
             y_pred=np.repeat(predicted, len(weights)),
-            each=np.tile(weights, n_cells) if self.audit.weighted else None,
+            person_weight=np.tile(weights, n_cells) if self.audit.weighted else None,
             classes=self.audit.classes,
         )
         rows = of_cells.replace_counts(numbers.reshape(shape))
         return rows, rows
 
     def _join_scores(self, question: str, n_weights: int) -> tuple[Floats, Integers]:
-        """Join close scores to cells, and return their means and the cell of each row.
+        """Join close scores to cells; return the mean of each cell, and cells of rows.
 
-        Cells hold about as many rows each. Rows without a group are in any cell.
+        All cells have about the same number of rows. The cell of a row without a group
+        has no meaning.
         """
         grouped = np.flatnonzero(self.groups.codes >= 0)
         values = self._numbers(question)[grouped]
@@ -267,7 +270,7 @@ class ReportSample:
 
 
 def count_outcomes(audit: Audit, outcomes: NDArray[Any], groups: Groups) -> Rows:
-    """Return the rows of groups with outcomes in [0, 1]."""
+    """Return the rows that have a group, with outcomes in [0, 1] as predictions."""
     rows = replace(audit.rows, groups=groups, y_pred=outcomes.astype(float))
     return rows.grouped()
 
@@ -280,37 +283,38 @@ def _count_rows_in_cells(
 
 
 def _join_weights(audit: Audit) -> tuple[NDArray[np.intp], NDArray[Any]]:
-    """Return the level of each row's weight, and the weights of the levels.
+    """Put rows of nearly equal weight in classes; return these, and their weights.
 
-    Where too many are distinct, close ones are replaced by their mean; large weights
-    are joined less, so that all levels have about the same sum of squares.
+    If there are too many distinct weights, close weights are replaced by their mean.
+    Fewer large weights are joined, so that all classes have about the same sum of
+    squares.
     """
     rows = audit.rows
     if rows.weight is None:
         return np.zeros(len(rows), dtype=np.intp), np.ones(1, dtype=np.int64)
-    each: Any = rows.weight if rows.n is None else rows.each
-    distinct, levels = np.unique(each, return_inverse=True)
+    each: Any = rows.weight if rows.n is None else rows.person_weight
+    distinct, weight_classes = np.unique(each, return_inverse=True)
     if len(distinct) <= _MAX_WEIGHTS:
-        return levels, distinct
-    numbers = np.bincount(levels, rows.n)
+        return weight_classes, distinct
+    numbers = np.bincount(weight_classes, rows.n)
     squares = np.cumsum(numbers * (distinct / distinct[-1]) ** 2)
     joined = np.minimum(_MAX_WEIGHTS * squares / squares[-1], _MAX_WEIGHTS - 1)
     _, joined = np.unique(joined.astype(np.intp), return_inverse=True)
     means = np.bincount(joined, numbers * distinct) / np.bincount(joined, numbers)
-    return joined[levels], means
+    return joined[weight_classes], means
 
 
 #: The questions of the verdict, in the order of the page, and those about numbers.
 QUESTIONS = "decisions", "scores", "errors"
 QUESTIONS_OF_NUMBERS = "scores", "mean errors", "absolute errors"
 #: The scale that metrics of labels, and of scores, have on each scale of a report; None
-#: is no scale.
+#: is not a scale.
 _OF_LABELS: Mapping[str, str | None] = {"probability": None, "rank": None}
 _OF_SCORES: Mapping[str, str | None] = {"probability": "probability", "rank": "rank"}
 
 
 def questions_of(settings: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the questions of a report with these settings."""
+    """Return the questions that a report with some options answers."""
     if settings["scale"] == "real":
         return QUESTIONS_OF_NUMBERS
     return QUESTIONS if settings["decides"] else ("scores",)
@@ -320,8 +324,8 @@ def questions_of(settings: Mapping[str, Any]) -> tuple[str, ...]:
 class Measure:
     """One metric of a report.
 
-    `options` names the options of the metric that a report sets. What the metric is
-    says `templates/definitions.html`, what it has found `_sentences`.
+    `options` names the options of the metric that a report sets. The metric is defined
+    for readers in `templates/definitions.html`; `_sentences` states what was found.
     """
 
     key: str
@@ -346,45 +350,46 @@ class Measure:
 
     @property
     def maximum(self) -> float | None:
-        """Largest value that the metric can have; None if it has the target's unit."""
+        """Largest possible value; None for metrics in the unit of the target."""
         scale = self.scales.get("real")
-        largest = as_metric(self.metric, **({"scale": scale} if scale else {})).largest
-        if math.isinf(largest):
+        metric = as_metric(self.metric, **({"scale": scale} if scale else {}))
+        limit: float = metric.upper_limit
+        if math.isinf(limit):
             return None
-        return int(largest) if largest == int(largest) else largest
+        return int(limit) if limit == int(limit) else limit
 
     @property
     def described(self) -> str:
-        """First line of the docstring, for a metric that the page has no text for."""
+        """First line of the docstring, for a metric that the page does not define."""
         return (self.metric.__doc__ or "").partition("\n")[0]
 
     @property
     def compares_pairs(self) -> bool:
-        """Whether tests compare pairs of groups, and not the value."""
+        """Whether tests compare each pair of groups, not only the value."""
         return isinstance(as_metric(self.of_statistic or self.metric), MetricOfPairs)
 
     @property
     def loose(self) -> bool:
-        """Whether the interval is that of any metric of its kind."""
-        return self.bounded and as_metric(self.metric).loose
+        """Whether the interval is one that holds for any metric of its kind."""
+        return self.bounded and as_metric(self.metric).has_loose_bounds
 
     def text_of(self, value: float) -> str:
         """Write a value with its unit."""
         return f"{self.unit(value)} points" if self.unit is points else self.unit(value)
 
     def options_of(self, sample: ReportSample) -> dict[str, Any]:
-        """Return the options of the metric in a report."""
+        """Return the options that the metric gets in a report."""
         options = {**PARAMETERS, "multigroup": sample.comparison}
         return {name: options[name] for name in self.options}
 
     def metric_of(self, sample: ReportSample) -> Metric:
-        """Return the metric with its options in a report."""
+        """Return the metric, with the options that it gets in a report."""
         scale = self.scales[sample.audit.options.scale]
         options = self.options_of(sample) | ({"scale": scale} if scale else {})
         return as_metric(self.metric, **options)
 
     def drawn(self, sample: ReportSample) -> Metric:
-        """Return the metric of the statistic of a sample, or of draws of it."""
+        """Return the metric of the statistic of a sample, or of draws from it."""
         options, audit, scale = self.options_of(sample), sample.audit, None
         if self.of_statistic is None and audit.compares_numbers:
             scale = self.scales["real"]
@@ -395,7 +400,7 @@ class Measure:
         return as_metric(self.of_statistic or self.metric, **options)
 
     def located(self, sample: ReportSample) -> Located:
-        """Return the value of the metric with its groups and its place."""
+        """Return the value of the metric, with the groups and place that have it."""
         if self.find is not None:
             return self.find(sample)
         metric = self.drawn(sample)
@@ -403,7 +408,10 @@ class Measure:
         return metric.locate(sample.statistic_for(metric, self.question))
 
     def unit_of(self, sample: ReportSample) -> float:
-        """Return the size of numbers in the unit of the values, 1 without one."""
+        """Return the largest absolute label or score, with which rounding errors grow.
+
+        For metrics of shares it is 1.
+        """
         if self.maximum is not None:
             return 1.0
         return largest_size(sample.audit.y_true, sample.model.y_score)
@@ -423,24 +431,25 @@ class Measure:
 
 
 def _locate_outlier(sample: ReportSample) -> Located:
-    """Locate the group that is furthest from the average group."""
+    """Return the group that differs most from the average group, with its value."""
     rates = sample.statistic("decisions").means
     average = float(rates.mean())
     # Of two groups both are as far: rounding decides on none.
     outlier = int(np.abs(rates - average).round(12).argmax())
-    value = MaxGap().find(sample.statistic("decisions")).value
+    value = MaxGap().estimate_statistic(sample.statistic("decisions")).value
     return Located(value, (outlier, None), (float(rates[outlier]), average))
 
 
 def _locate_tail(sample: ReportSample) -> Located:
-    """Return the value of CVaR fairness, which no pair of groups has."""
+    """Return the value of CVaR fairness, to which all groups in the tail contribute."""
     metric = CVaRFairness(alpha=ALPHA)
-    return Located(metric.find(sample.statistic("decisions")).value, (0, None))
+    value = metric.estimate_statistic(sample.statistic("decisions")).value
+    return Located(value, NO_PAIR)
 
 
 def _locate_baseline(sample: ReportSample) -> Located:
-    """Return the value of DCP, which no pair of groups has."""
-    return Located(sample.baseline[0], (0, None))
+    """Return the value of DCP, to which all groups contribute."""
+    return Located(sample.baseline[0], NO_PAIR)
 
 
 def _difference_of_means(
@@ -588,7 +597,7 @@ _TABLE = (
     ),
 )
 
-#: What the smallest impact ratio is called among limits, of which it is the least.
+#: What least impact ratio is called among limits, of which it is the smallest.
 RATIO = "impact_ratio"
 #: Metrics that take seconds for hundreds of groups, and mostly measure noise there.
 _OF_FEW_GROUPS = "madd", "calibration_gap"
@@ -621,7 +630,7 @@ def named_metrics(audit: Audit) -> Sequence[str] | None:
 def answer_to(question: str, values: Mapping[str, float | None]) -> str | None:
     """Return the metric that answers a question: the first one that is defined.
 
-    Where none is defined it is the first one that was asked for, if there is any.
+    If no metric is defined, it is the first metric asked for, or None without any.
     """
     ranks = {
         key: measure.rank
@@ -634,9 +643,10 @@ def answer_to(question: str, values: Mapping[str, float | None]) -> str | None:
 
 
 def tested_keys(sample: ReportSample, located: Mapping[str, Located]) -> set[str]:
-    """Return the metrics that are tested: all that were named, or those that answer.
+    """Return the metrics that are tested.
 
-    They answer a question of the verdict, or that of calibration.
+    If metrics were asked for, all of them are tested; otherwise those that answer a
+    question, and the calibration gap.
     """
     if sample.audit.options.metrics is not None:
         return {*located}
@@ -649,7 +659,7 @@ def tested_keys(sample: ReportSample, located: Mapping[str, Located]) -> set[str
 def keys_of(
     audit: Audit, model: ReportModel, groups: Groups | None = None
 ) -> tuple[str, ...]:
-    """Return the requested metrics that can be computed for a model."""
+    """Return the metrics asked for that can be computed for a model."""
     wanted, scale = named_metrics(audit), audit.options.scale
     pooled = groups is not None and comparison_of(groups) == "pooled"
     left_out = _OF_FEW_GROUPS if pooled and not audit.options.metrics else ()
@@ -671,7 +681,7 @@ def keys_of(
 
 
 def make_samples(audit: Audit) -> list[ReportSample]:
-    """Combine each attribute with every model; raise if a metric is impossible."""
+    """Return a sample of each attribute and model; raise if a metric is impossible."""
     _check_metrics(audit)
     samples = []
     for name, every in audit.every.items():
@@ -694,19 +704,10 @@ def _check_metrics(audit: Audit) -> None:
             "limit must have no impact_ratio unless there are two classes."
         )
     possible = {key for model in audit.models for key in keys_of(audit, model)}
-    needs = {
-        "decisions": "decisions on two classes, by y_pred or a threshold",
-        "errors": "y_true and decisions, by y_pred or a threshold",
-        "scores": "y_score",
-        "calibration": "y_true and y_score of two classes",
-    }
     for key in named_metrics(audit) or ():
         check_choice("metrics", key, tuple(MEASURES))
         if key not in possible:
-            measure = MEASURES[key]
-            needed = needs.get(measure.question, "y_true")
-            if audit.options.scale not in measure.scales:
-                needed = f"scale={' or '.join(map(repr, measure.scales))}"
+            needed = needs_of(key, audit.options.scale)
             raise ValueError(f"metrics has {key!r}, which needs {needed}.")
     if not possible:
         raise ValueError(
@@ -715,8 +716,30 @@ def _check_metrics(audit: Audit) -> None:
         )
 
 
+#: What metrics need, by question.
+_NEEDS = {
+    "decisions": "decisions on two classes, by y_pred or a threshold",
+    "errors": "y_true and decisions, by y_pred or a threshold",
+    "scores": "y_score",
+    "calibration": "y_true and y_score of two classes",
+}
+
+
+def needs_of(key: str, scale: str) -> str:
+    """Say what a metric that cannot be computed on a scale needs."""
+    measure = MEASURES[key]
+    if scale not in measure.scales:
+        return f"scale={' or '.join(map(repr, measure.scales))}"
+    return _NEEDS.get(measure.question, "y_true")
+
+
+def is_of_few_groups(key: str) -> bool:
+    """Return whether a metric is computed of few groups only, unless asked for."""
+    return key in _OF_FEW_GROUPS
+
+
 def locate_all(sample: ReportSample) -> dict[str, Located]:
-    """Locate every metric on the rows as given; nan where there are no two groups."""
+    """Locate every metric on the rows as given; nan unless there are two groups."""
     if not sample.comparable:
-        return dict.fromkeys(sample.keys, Located(math.nan, (0, None)))
+        return dict.fromkeys(sample.keys, Located(math.nan, NO_PAIR))
     return {key: MEASURES[key].located(sample) for key in sample.keys}

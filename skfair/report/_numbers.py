@@ -32,7 +32,11 @@ from skfair._utils._progress import Progress
 from skfair._utils._text import label_text, nan_to_none
 from skfair.groups import keep_labels
 from skfair.metrics import PermutationTestResult
-from skfair.metrics._confidence_interval import join, lower_bound, upper_bound
+from skfair.metrics._confidence_interval import (
+    join_comparisons,
+    lower_bound,
+    upper_bound,
+)
 from skfair.metrics._metric import Metric, MetricOfPairs
 from skfair.metrics._pairs import MAX_PAIRWISE, Located
 from skfair.metrics._permutation import permutation_tests, permuted_sample
@@ -46,12 +50,13 @@ from skfair.metrics._resampling import (
     read_each,
     value_of,
 )
-from skfair.metrics._sample import Part, Sample
+from skfair.metrics._sample import Sample, SamplePart
 from skfair.model_selection._model_comparison import (
     Model,
     changes_by_a_row,
     gap_interval,
     loss_moments,
+    rate_gap_interval,
     worst_loss,
 )
 from skfair.report._inputs import LEVEL, Audit, ReportModel, large_groups
@@ -71,16 +76,18 @@ OF_TESTS = ("null_mean", "pvalue", "pair")
 #: Interval, certificate and test of a metric without any. Of a metric that compares
 #: pairs of groups, `null_mean` is that of the gap that decides the test: the first of
 #: `pairs`, which has all gaps beyond chance. `without_test` is the share of
-#: permutations in which the metric is undefined.
+#: permutations in which the metric is undefined; `furthest` is the pair with its value.
 NOTHING: NamedNumbers = {
     **dict.fromkeys(("lower", "upper", "certified")),
-    **dict.fromkeys(("null_mean", "pvalue", "without_test")),
+    **dict.fromkeys(("null_mean", "pvalue", "without_test", "furthest")),
     "pairs": [],
 }
 #: The time left is estimated after so many seconds.
 _KNOWN_AFTER = 3.0
 #: Figures of a model by name, each with the influence of each row.
 _Figures = dict[str, tuple[float, Floats]]
+#: Values of a model and of the first, and groups and weights, of the same rows.
+_Paired = tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]
 #: Figures of a model, and their changes by another row.
 _Compared = tuple[_Figures, dict[str, Floats]]
 
@@ -101,7 +108,7 @@ class DrawsDone:
         self.start = time.monotonic()
 
     def __call__(self, n: int) -> None:
-        """Add to the number of draws that are done."""
+        """Add a number of draws to those that are done."""
         if not self.progress.verbose:
             return
         self.done += n
@@ -127,7 +134,7 @@ def duration(seconds: float) -> str:
 def _drawn_keys(
     sample: ReportSample, located: Mapping[str, Located]
 ) -> dict[str, list[str]]:
-    """Return the metrics, by question, that are computed in draws."""
+    """Return the metrics that are computed in draws, by question."""
     n_groups, n_classes = len(sample.groups.labels), len(sample.audit.classes) or 2
     n_vertices = comb(n_groups + n_classes - 2, n_classes - 1)
     few = n_groups <= MAX_PAIRWISE and n_vertices <= _FEW_VERTICES
@@ -141,7 +148,7 @@ def _drawn_keys(
 def _count_draws(
     sample: ReportSample, located: Mapping[str, Located], keys: Mapping[str, list[str]]
 ) -> int:
-    """Count permutations of each question, and resamples."""
+    """Return the number of draws: permutations of each question, and resamples."""
     options, tested = sample.audit.options, tested_keys(sample, located)
     n_kinds = sum(
         len(_tested_together(sample, [key for key in of if key in tested]))
@@ -154,7 +161,7 @@ def _count_draws(
 def _bounds(
     sample: ReportSample, located: Mapping[str, Located]
 ) -> dict[str, NamedNumbers]:
-    """Find the intervals of the metrics whose noise has a bound."""
+    """Return intervals of the metrics whose noise has a bound, without draws."""
     tail = (1 - sample.audit.options.confidence_level) / 2
     values = {key: gap.value for key, gap in located.items()}
     results = {key: dict(NOTHING) for key in located}
@@ -172,38 +179,63 @@ def _bounds(
 def gaps_beside_first(
     sample: ReportSample, first: ReportSample, keys: Iterable[str]
 ) -> dict[str, tuple[float, float]]:
-    """Return intervals of gaps minus the first model's, by metric.
+    """Return intervals of the gaps minus the first model's gaps, by metric.
 
-    Rows are paired; counted ones, and those of people with several, cannot be. Where
-    groups are small, the intervals of the two gaps tell more: each end is the better of
-    both, at half the error each.
+    Both models must predict the same rows. There are no intervals where rows are
+    counted, or where people have several rows.
     """
     audit = sample.audit
     if sample.model is first.model or not audit.pairs_models:
         return {}
-    tail = (1 - audit.options.confidence_level) / 2
-    keys = [key for key in keys if MEASURES[key].bounded]
-    own, others = (dict(compare_metrics(side, keys)) for side in (sample, first))
     intervals = {}
-    for key in keys:
-        ends = [
-            bound(by_key[key], tail / 4)
-            for by_key in (own, others)
-            for bound in (lower_bound, upper_bound)
-        ]
-        parts = [*_paired_intervals(sample, first, key)] or [(-math.inf, math.inf)]
-        # The largest of several gaps changes by no more than one of them.
-        low, high = min(low for low, _ in parts), max(high for _, high in parts)
-        intervals[key] = max(low, ends[0] - ends[3]), min(high, ends[1] - ends[2])
+    for key in (key for key in keys if MEASURES[key].bounded):
+        compared = [*_paired_values(sample, first, key)]
+        if compared and key != "mcdp" and sample.comparison == "pairwise":
+            sizes = [len(codes) for _, _, codes, _ in compared]
+            strata = np.repeat(np.arange(len(sizes)), sizes)
+            columns = [np.concatenate(parts) for parts in zip(*compared, strict=True)]
+            own, other, codes, weights = columns
+            level = audit.options.confidence_level
+            intervals[key] = rate_gap_interval(
+                own, other, codes, weights, level, strata
+            )
+        else:
+            intervals[key] = _bound_change(sample, first, key, compared)
     return intervals
 
 
-def _paired_intervals(
-    sample: ReportSample, first: ReportSample, key: str
-) -> Iterator[tuple[float, float]]:
-    """Return the intervals of `compare_models`, by true label for errors.
+def _bound_change(
+    sample: ReportSample,
+    first: ReportSample,
+    key: str,
+    compared: Sequence[_Paired],
+) -> tuple[float, float]:
+    """Bound the change of a gap, whose place is found on a part of the rows.
 
-    They hold at once. The gap of decisions, 0 or 1, is the difference of rates.
+    In small groups the intervals of the two gaps may tell more. So each end is the
+    better of two bounds, each with half of the error.
+    """
+    options = sample.audit.options
+    tail = (1 - options.confidence_level) / 2
+    both = (dict(compare_metrics(side, [key]))[key] for side in (sample, first))
+    ends = [
+        bound(gap, tail / 4) for gap in both for bound in (lower_bound, upper_bound)
+    ]
+    parts = [gap_interval(*each, 1 - tail, sample.comparison) for each in compared]
+    # The largest of several gaps changes by no more than one of them, for which alone
+    # an end has to hold.
+    low = min((low for low, _ in parts), default=-math.inf)
+    high = max((high for _, high in parts), default=math.inf)
+    return max(low, ends[0] - ends[3]), min(high, ends[1] - ends[2])
+
+
+def _paired_values(
+    sample: ReportSample, first: ReportSample, key: str
+) -> Iterator[_Paired]:
+    """Yield the values of both models, with groups and weights.
+
+    The values are scores, or decisions (0 or 1), whose gap is a difference of rates.
+    Errors have an entry for each true label.
     """
     audit, labels = sample.audit, list[int | None]([None])
     own: NDArray[Any] = sample.model.y_pred
@@ -216,7 +248,6 @@ def _paired_intervals(
         labels = [0, 1]
     elif key != "demographic_parity_difference":
         return
-    level = 1 - (1 - audit.options.confidence_level) / 2 / len(labels)
     for label in labels:
         codes = sample.groups.codes
         if label is not None:
@@ -226,44 +257,92 @@ def _paired_intervals(
         rows = np.flatnonzero(codes >= 0)
         if len(np.unique(codes[rows])) > 1:
             weights = audit.entry_weights[rows].astype(float)
-            arguments = codes[rows], weights, level, sample.comparison
-            yield gap_interval(own[rows], other[rows], *arguments)
+            yield own[rows], other[rows], codes[rows], weights
 
 
 def has_pair_intervals(sample: ReportSample, key: str) -> bool:
-    """Return whether a metric that answers a question has an interval for each pair.
+    """Return whether a metric can have an interval for each pair of groups.
 
-    Ranks of a pair alone are others than those of everyone.
+    The metric must answer a question. ABCC of ranks has none, since ranks among the
+    rows of a pair differ from ranks among all rows.
     """
     measure = MEASURES[key]
     ranked = sample.audit.options.scale == "rank" and key == "abcc"
-    of_pairs = sample.comparison == "pairwise" and measure.compares_pairs
-    return of_pairs and measure.bounded and measure.rank is not None and not ranked
+    return (
+        measure.compares_pairs
+        and measure.bounded
+        and measure.rank is not None
+        and not ranked
+    )
 
 
 def compare_pair(
-    sample: ReportSample, key: str, pair: Sequence[int], classes: Sequence[int] | None
+    sample: ReportSample,
+    key: str,
+    pair: Sequence[int | None],
+    classes: Sequence[int] | None,
 ) -> tuple[Located, tuple[float, float]]:
-    """Locate the gap of one pair of groups, and of one true label for error rates.
+    """Locate the gap of one pair of groups; for error rates, of one true label.
 
-    The interval holds for all pairs, and all true labels, at once.
+    The second group may be None, for everyone. The intervals of all pairs, and of all
+    true labels, hold at once.
     """
     n_groups = len(sample.groups.labels)
-    two = replace(
-        sample, groups=keep_labels(sample.groups, [i in pair for i in range(n_groups)])
-    )
-    n_intervals = comb(n_groups, 2)
+    n_intervals = n_groups if None in pair else comb(n_groups, 2)
+    part = sample
     if classes is not None:
         n_intervals *= len(sample.audit.classes)
-        two = two.take(np.flatnonzero(sample.audit.y_true == classes[0]))
-    tail = (1 - sample.audit.options.confidence_level) / 2 / n_intervals
-    ((_, compared),) = compare_metrics(two, [key], sample)
+        part = sample.take(np.flatnonzero(sample.audit.y_true == classes[0]))
+    places = [g if g is None else _place_of(part, sample, g) for g in pair]
+    two = _two_groups(part, places)
+    ((_, compared),) = compare_metrics(two, [key])
     found = MEASURES[key].located(two)
-    ends = lower_bound(compared, tail), upper_bound(compared, tail)
+    if pair[1] is None:
+        found, compared = _beside_everyone(two, found, compared)
     first, second = found.pair
-    assert second is not None
-    found = found._replace(pair=(sorted(pair)[first], sorted(pair)[second]))
+    ours, theirs = pair[first], None if second is None else pair[second]
+    assert ours is not None
+    found = found._replace(pair=(ours, theirs))
+    tail = (1 - sample.audit.options.confidence_level) / 2 / n_intervals
+    ends = lower_bound(compared, tail), upper_bound(compared, tail)
     return found, (min(ends[0], found.value), max(ends[1], found.value))
+
+
+def _place_of(part: ReportSample, sample: ReportSample, group: int) -> int:
+    """Return the position, in a part of a sample, of a group of the sample."""
+    return part.groups.labels.index(sample.groups.labels[group])
+
+
+def _two_groups(sample: ReportSample, pair: Sequence[int | None]) -> ReportSample:
+    """Return the rows of two groups, or of a group and of all others."""
+    first, second = pair
+    codes = sample.groups.codes
+    others = codes >= 0 if second is None else codes == second
+    two = np.where(codes == first, 0, np.where(others, 1, -1))
+    groups = replace(sample.groups, codes=two, labels=(0, 1), names=())
+    return replace(sample, groups=groups)
+
+
+def _beside_everyone(
+    two: ReportSample, found: Located, compared: Comparisons
+) -> tuple[Located, Comparisons]:
+    """Compare a group with everyone, given its comparison with all other people.
+
+    Everyone is a mixture of the group and the others, so that gaps are multiplied by
+    the share of the others.
+    """
+    codes, weights = two.groups.codes, two.audit.entry_weights
+    totals = np.bincount(codes[codes >= 0], weights[codes >= 0], 2)
+    share = float(totals[1] / totals.sum())
+    step = 1 if found.pair == (0, 1) else -1
+    (ours, theirs), (n, others) = found.figures[::step], found.sizes[::step]
+    beside = found._replace(
+        value=share * found.value,
+        pair=(0, None),
+        figures=(ours, (1 - share) * ours + share * theirs),
+        sizes=(n, n + others),
+    )
+    return beside, compared.scale_to_unit(share)
 
 
 def uncertainties(
@@ -271,7 +350,7 @@ def uncertainties(
 ) -> list[dict[str, NamedNumbers]]:
     """Find intervals and p-values of the metrics of samples of the same rows.
 
-    Undefined metrics have none.
+    Metrics that are undefined have neither.
     """
     keys = [*map(_drawn_keys, samples, located)]
     total = sum(map(_count_draws, samples, located, keys))
@@ -296,7 +375,8 @@ def _uncertainty(
         asked = [key for key in of_question if key in tested]
         tests = permute(sample, asked, rows, [counted], done)
         for key, test in tests.items():
-            results[key] |= _test_of(test, sample)
+            furthest = _pair_with_value(test, sample, located[key])
+            results[key] |= _test_of(test, sample) | {"furthest": furthest}
         for key in of_question:
             if not MEASURES[key].bounded:
                 resampled[key] = _sample_of(sample, key, rows, [counted])
@@ -311,11 +391,12 @@ def _uncertainty(
 def _sample_of(
     sample: ReportSample, key: str, rows: Rows, parts: Sequence[Rows]
 ) -> Sample:
-    """Return rows, and a metric with their parts as it counts them."""
+    """Return the rows to draw from, with a metric and its parts of these rows."""
     metric = MEASURES[key].drawn(sample)
     several = len(parts) > 1
     own = (
-        Part(p, names={"stratum": i} if several else {}) for i, p in enumerate(parts)
+        SamplePart(p, names={"stratum": i} if several else {})
+        for i, p in enumerate(parts)
     )
     return Sample(metric, rows, tuple(own))
 
@@ -327,20 +408,20 @@ def permute(
     parts: Sequence[Rows],
     tick: Callable[[int], Any] = lambda n: None,
 ) -> dict[str, PermutationTestResult]:
-    """Test the metrics of one question on permutations, if any are made.
+    """Test the metrics of one question on the same permutations, if there are any.
 
-    These are the permutations of `permutation_test`.
+    They are the permutations that `permutation_test` draws.
     """
     options = sample.audit.options
     results: dict[str, PermutationTestResult] = {}
     for of_kind in _tested_together(sample, keys):
         generator = check_seed(options.random_state)
         first = _sample_of(sample, of_kind[0], rows, parts)
-        permuted, within = permuted_sample(first, "auto")
+        permuted, blocks = permuted_sample(first, "auto")
         kinds = [MEASURES[key].drawn(sample) for key in of_kind]
         samples = [*map(permuted.replace_metric, kinds)]
         draws = (
-            [*map(permuted.permuted(generator, within).replace_metric, kinds)]
+            [*map(permuted.permuted(generator, blocks).replace_metric, kinds)]
             for _ in range(options.n_permutations)
         )
         tests = permutation_tests(
@@ -357,7 +438,7 @@ def permute(
 
 
 def _tested_together(sample: ReportSample, keys: Iterable[str]) -> list[list[str]]:
-    """Return the metrics that are tested on the same permutations, if there are any."""
+    """Group the metrics that are tested on the same permutations."""
     kinds: dict[bool, list[str]] = {}
     for key in keys if sample.audit.options.n_permutations else ():
         of_pairs = isinstance(MEASURES[key].drawn(sample), MetricOfPairs)
@@ -366,7 +447,10 @@ def _tested_together(sample: ReportSample, keys: Iterable[str]) -> list[list[str
 
 
 def _test_of(test: PermutationTestResult, sample: ReportSample) -> NamedNumbers:
-    """Return the numbers of a test, one if too many permutations are undefined."""
+    """Return the numbers of a test.
+
+    If too many permutations are undefined, their share is the only number.
+    """
     undefined = float(np.isnan(test.null_distribution).mean())
     if 1 - undefined < ENOUGH:
         return {"without_test": undefined}
@@ -382,40 +466,57 @@ def _test_of(test: PermutationTestResult, sample: ReportSample) -> NamedNumbers:
 def _pairs_beyond_chance(
     test: PermutationTestResult, sample: ReportSample
 ) -> list[dict[str, Any]]:
-    """Name the pair that decides a test, and all others that are beyond chance.
+    """Return the pair that decides a test, and all other pairs beyond chance.
 
-    Of two classes, either predicted one has the same gaps.
+    With two classes, the gaps of one predicted class equal those of the other.
     """
-    classes, pairs = sample.audit.classes, dict[Any, dict[str, Any]]()
-
+    pairs = dict[Any, dict[str, Any]]()
     for row in test.pairs.to_dict("records"):
         if pairs and row["pvalue"] > LEVEL * (1 + 1e-9):
             break
-        cell = None
-        if "label" in row:
-            true, predicted = (classes.index(row[x]) for x in ("label", "prediction"))
-            cell = [true, 1 if sample.audit.binary else predicted]
-        names = [
-            None if row[name] is None else label_text(row[name])
-            for name in ("group", "other")
-        ]
-        pairs.setdefault(
-            (*names, str(cell), row.get("stratum")),
-            {
-                "pair": names,
-                "classes": cell,
-                "gap": float(row["gap"]),
-                "null_mean": nan_to_none(row["by_chance"]),
-                "pvalue": float(row["pvalue"]),
-            },
-        )
+        pair = _pair_of(row, sample)
+        names = *pair["pair"], str(pair["classes"]), row.get("stratum")
+        pairs.setdefault(names, pair)
     return [*pairs.values()]
+
+
+def _pair_of(row: Mapping[str, Any], sample: ReportSample) -> dict[str, Any]:
+    """Return a row from the table of pairs of a test; labels become text."""
+    classes, cell = sample.audit.classes, None
+    if "label" in row:
+        true, predicted = (classes.index(row[x]) for x in ("label", "prediction"))
+        cell = [true, 1 if sample.audit.binary else predicted]
+    names = [
+        None if row[name] is None else label_text(row[name])
+        for name in ("group", "other")
+    ]
+    return {
+        "pair": names,
+        "classes": cell,
+        "gap": float(row["gap"]),
+        "null_mean": nan_to_none(row["by_chance"]),
+        "pvalue": float(row["pvalue"]),
+    }
+
+
+def _pair_with_value(
+    test: PermutationTestResult, sample: ReportSample, located: Located
+) -> dict[str, Any] | None:
+    """Return the pair of groups, and of classes, whose gap is the value of a metric."""
+    labels = [label_text(label) for label in sample.groups.labels]
+    pair = {None if i is None else labels[i] for i in located.pair}
+    for row in test.pairs.to_dict("records"):
+        found = _pair_of(row, sample)
+        cells = None, list(located.cell or ())
+        if {*found["pair"]} == pair and found["classes"] in cells:
+            return found
+    return None
 
 
 def _resample(
     sample: ReportSample, samples: Mapping[str, Sample], tick: Callable[[int], Any]
 ) -> dict[str, Any]:
-    """Return values of metrics on the same resamples of rows."""
+    """Return the values of metrics on resamples, which all metrics share."""
     if not samples:
         return {}
     options = sample.audit.options
@@ -442,7 +543,7 @@ def _resample(
 def _ends(
     sample: ReportSample, value: float, values: Any, moved: float
 ) -> NamedNumbers:
-    """Compute the interval of resamples, unless too many are undefined."""
+    """Compute an interval from resamples, unless too many are undefined."""
     defined = values[~np.isnan(values)] + moved
     if len(defined) < ENOUGH * len(values):
         return {}
@@ -454,9 +555,10 @@ def _ends(
 def compare_metrics(
     sample: ReportSample, keys: Collection[str], everyone: ReportSample | None = None
 ) -> Iterator[tuple[str, Comparisons]]:
-    """Compare groups once by each metric whose noise has a bound.
+    """Yield comparisons of groups by each metric whose noise has a bound.
 
-    Options of metrics are those of everyone, where the sample is a part of it.
+    A comparison is made once and kept. If the sample is a part of `everyone`, metrics
+    have the options that they have there.
     """
     comparisons = sample.comparisons
     for key in keys:
@@ -470,17 +572,18 @@ def compare_metrics(
 def _compare(sample: ReportSample, key: str, metric: Metric) -> Comparisons:
     """Compare groups by a metric.
 
-    Error rates are compared by true label, each of the groups with enough rows of it.
+    Error rates are compared within each true label, between groups with enough rows of
+    the label.
     """
     observed = _observe(sample, key, metric)
     if MEASURES[key].question != "errors":
         return metric.compare(observed, "band")
     parts = [metric.compare(part, "band") for part in _split_by_label(observed)]
-    return join(parts, None) if parts else UNDEFINED
+    return join_comparisons(parts, None) if parts else UNDEFINED
 
 
 def _observe(sample: ReportSample, key: str, metric: Metric) -> Observed:
-    """Return the table of a metric, and the numbers its noise depends on."""
+    """Return the table that a metric reads, and the numbers that set its noise."""
     audit, question, sizes = (
         sample.audit,
         MEASURES[key].question,
@@ -499,7 +602,7 @@ def _observe(sample: ReportSample, key: str, metric: Metric) -> Observed:
 
 
 def _split_by_label(observed: Observed) -> Iterator[Observed]:
-    """Return error rates by true label, of groups with enough rows."""
+    """Yield the error rates of each true label, in groups with enough such rows."""
     statistic, sizes, squares = observed
     for label, enough in enumerate(comparable_cells(statistic).T):
         if enough.any():
@@ -509,7 +612,7 @@ def _split_by_label(observed: Observed) -> Iterator[Observed]:
 
 
 def parts_by_stratum(sample: ReportSample) -> list[Stratum]:
-    """Split the entries that have a group by stratum."""
+    """Return the rows of each stratum that have a group."""
     rows = replace(sample.rows, strata=sample.audit.strata)
     return [(label, sample.take(entries)) for label, entries in rows.split_by_stratum()]
 
@@ -519,9 +622,9 @@ def values_within_strata(
 ) -> list[NamedNumbers]:
     """Return the largest value of each metric over strata, and the mean.
 
-    Metrics of `tested` have tests, which draw rows, so they are left out where the
-    report draws counts. DCP is not computed within strata: its search takes too long
-    to be repeated.
+    The metrics in `tested` are also tested, except where the report draws counts, since
+    the tests draw rows. DCP is not computed within strata: its search takes too long to
+    be repeated.
     """
     keys = [key for key in sample.keys if MEASURES[key].bounded]
     compared: dict[str, list[tuple[Stratum, Comparisons]]] = {key: [] for key in keys}
@@ -538,11 +641,11 @@ def values_within_strata(
 def _combine(
     sample: ReportSample, of_parts: list[tuple[Stratum, Comparisons]]
 ) -> NamedNumbers:
-    """Return the largest value with stratum and interval, and the mean."""
+    """Return the largest value over strata, its stratum and interval, and the mean."""
     if not of_parts:
         return dict.fromkeys(("value", "stratum", "mean", "lower", "upper"))
     tail = (1 - sample.audit.options.confidence_level) / 2
-    compared = join([comparisons for _, comparisons in of_parts], None)
+    compared = join_comparisons([comparisons for _, comparisons in of_parts], None)
     values = np.array([comparisons.value for _, comparisons in of_parts])
     totals = [part.audit.entry_weights.sum() for (_, part), _ in of_parts]
     weights = np.array(totals, float)
@@ -561,7 +664,7 @@ def _tests_within(
     keys: Sequence[str],
     tested: Collection[str],
 ) -> dict[str, NamedNumbers]:
-    """Return null mean, p-value and pair of each metric within strata."""
+    """Test metrics within strata; return null mean, p-value and deciding pair."""
     results: dict[str, NamedNumbers] = {key: dict.fromkeys(OF_TESTS) for key in keys}
     if sample.audit.counts_are_drawn or not parts:
         return results
@@ -598,8 +701,8 @@ def performance(
 ) -> NamedNumbers:
     """Return the quality of predictions on some rows, by default on all of them.
 
-    None without true labels, without scores, where a class has no row, or where
-    scores are no probabilities.
+    A number is None without the true labels or scores that it needs, if a class has no
+    row, or if scores are not probabilities.
     """
     true = None if audit.y_true is None else audit.y_true[rows]
     if audit.compares_numbers:
@@ -611,8 +714,9 @@ def performance(
     figures = _figures(audit, model, true, rows, weights)
     numbers |= {name: value for name, (value, _) in figures.items()}
     if model.y_score is not None and audit.options.scale == "probability":
-        arguments = true == 1, model.y_score[rows], weights, audit.count(rows)
-        numbers["calibration_error"] = _calibration_error(*arguments)
+        numbers["calibration_error"] = _calibration_error(
+            true == 1, model.y_score[rows], weights, n_rows=audit.count(rows)
+        )
     return numbers
 
 
@@ -625,7 +729,8 @@ def _figures(
 ) -> _Figures:
     """Return how well some rows are predicted.
 
-    Each figure has the influence of each row: its derivative by the row's weight.
+    Each figure comes with the influence of each row: the derivative of the figure in
+    the weight of the row.
     """
     total = weights.sum()
     score = None if model.y_score is None else model.y_score[rows]
@@ -664,7 +769,10 @@ def _figures(
 def _performance_of_numbers(
     audit: Audit, model: ReportModel, rows: Any, true: NDArray[Any] | None
 ) -> NamedNumbers:
-    """Return means with the ends of Student's intervals, and with true values R2."""
+    """Return the performance of predicted numbers.
+
+    These are means with the ends of Student's intervals, and with true numbers also R2.
+    """
     assert model.y_score is not None
     values, weights = (
         {"mean_prediction": model.y_score[rows]},
@@ -678,9 +786,9 @@ def _performance_of_numbers(
     for name, each in values.items():
         mean, half = float(np.average(each, weights=weights)), math.nan
         if size > 1:
-            level = (1 + audit.options.confidence_level) / 2
+            probability = (1 + audit.options.confidence_level) / 2
             variance = np.average((each - mean) ** 2, weights=weights) / (size - 1)
-            half = float(stdtrit(size - 1, level) * np.sqrt(variance))
+            half = float(stdtrit(size - 1, probability) * np.sqrt(variance))
         ends = {"lower": nan_to_none(mean - half), "upper": nan_to_none(mean + half)}
         numbers |= {name: mean, **{f"{name}_{end}": x for end, x in ends.items()}}
     if true is not None:
@@ -692,16 +800,16 @@ def _performance_of_numbers(
 def _calibration_error(
     positive: Bools, scores: Floats, weights: NDArray[Any], n_rows: int
 ) -> float:
-    """Return the mean over bins of the absolute mean score minus share of positives."""
+    """Return the mean over bins of |mean score - share of positives|."""
     bins = _bins(scores, weights, n_rows)
     excess = np.bincount(bins, weights * (scores - positive)) / weights.sum()
     return float(np.abs(excess).sum())
 
 
 def _bins(scores: Floats, weights: NDArray[Any], n_rows: int) -> Integers:
-    """Return the bin of each score: bins have the same weight, and 100 rows or more.
+    """Return the bin of each score: bins of the same weight, with 100 rows or more.
 
-    Rows of one score share a bin.
+    Rows that share a score are in the same bin.
     """
     n_bins = int(np.clip(n_rows // _ROWS_OF_BIN, 1, _MOST_BINS))
     _, codes = np.unique(scores, return_inverse=True)
@@ -713,15 +821,18 @@ def _bins(scores: Floats, weights: NDArray[Any], n_rows: int) -> Integers:
 def performances(
     audit: Audit,
 ) -> list[tuple[NamedNumbers, dict[str, NamedNumbers] | None]]:
-    """Measure each model, with intervals and beside the first of the same rows.
+    """Measure the performance of each model, with intervals.
 
-    The first model and models without true labels have none of the second.
+    Where the rows are the same, the difference from the first model is measured, too.
+    It is None for the first model, and for models without true labels.
     """
     quantile = float(ndtri((1 + audit.options.confidence_level) / 2))
     compared, true = [], audit.y_true
     for model in audit.models:
-        everyone = slice(None), audit.entry_weights
-        figures = {} if true is None else _figures(audit, model, true, *everyone)
+        figures: _Figures = {}
+        if true is not None:
+            rows, weights = slice(None), audit.entry_weights
+            figures = _figures(audit, model, true, rows, weights)
         several = len(audit.models) > 1 and figures and audit.pairs_models
         compared.append(
             (figures, _changes(audit, model, [*figures]) if several else {})
@@ -740,10 +851,11 @@ def performances(
 def _add_intervals(
     audit: Audit, model: ReportModel, figures: _Figures, quantile: float
 ) -> NamedNumbers:
-    """Return quality of predictions on all rows, with the ends of the interval of each.
+    """Return the performance on all rows, with the ends of each figure's interval.
 
-    Shares have Wilson's interval of as many rows as have their variance. The interval
-    of the calibration error bounds the noise of its bins; all others are normal.
+    Shares have Wilson's interval, for the number of rows that has the share's variance.
+    The interval of the calibration error bounds the noise of the bins. All other
+    intervals are normal.
     """
     with_ends, everyone = performance(audit, model), np.zeros(len(audit.rows), np.intp)
     for name, (value, influence) in figures.items():
@@ -768,10 +880,10 @@ def _add_intervals(
 def _ends_of_calibration(
     audit: Audit, model: ReportModel, z: float
 ) -> tuple[float, float]:
-    """Bound the calibration error, a sum of absolute values.
+    """Bound the true calibration error, a sum of absolute values over bins.
 
-    The sum of the true values is at most that of the values found, with the signs of
-    the true ones, plus noise; it is at least the sum found less all absolute noise.
+    The upper end is the sum found plus noise, where each bin has the sign of its true
+    value. The lower end is the sum found minus the absolute noise of all bins.
     """
     true, scores, weights = audit.y_true, model.y_score, audit.entry_weights
     assert true is not None
@@ -792,13 +904,13 @@ def _ends_of_calibration(
 def _subtract_first(
     audit: Audit, own: _Compared, first: _Compared
 ) -> dict[str, NamedNumbers] | None:
-    """Return each figure minus the first model's, with its interval.
+    """Return each figure minus the first model's figure, with an interval.
 
-    Rows are paired: what both models find difficult cancels. Each end is the bound of
-    `compare_models`, for models may differ in more rows than these.
+    Rows are paired, so that what both models find difficult cancels. The ends are the
+    bounds of `compare_models`, which allow for differences in rows that were not seen.
     """
     differences: dict[str, NamedNumbers] = {}
-    level, squares = (1 + audit.options.confidence_level) / 2, audit.entry_squares
+    probability, squares = (1 + audit.options.confidence_level) / 2, audit.entry_squares
     cubes = squares**2 / np.maximum(audit.entry_weights, np.finfo(float).tiny)
     for name in (name for name in own[0] if name in first[0]):
         (value, moved), (other, moved_first) = own[0][name], first[0][name]
@@ -807,14 +919,14 @@ def _subtract_first(
         third = float(cubes @ difference**3)
         both = own[1][name], first[1][name]
         fall, rise = float(worst_loss(*both)), float(worst_loss(*both[::-1]))
-        low = -loss_moments(value, variance, -third, fall).upper_bound(level)
-        high = loss_moments(-value, variance, third, rise).upper_bound(level)
+        low = -loss_moments(value, variance, -third, fall).upper_bound(probability)
+        high = loss_moments(-value, variance, third, rise).upper_bound(probability)
         differences[name] = {"value": value, "lower": float(low), "upper": float(high)}
     return differences or None
 
 
 def _changes(audit: Audit, model: ReportModel, names: list[str]) -> dict[str, Floats]:
-    """Return how another row moves each figure, by its true label and response."""
+    """Return how one more row changes each figure, by its true label and response."""
     true, weights = audit.y_true, audit.entry_weights
     assert true is not None
     rows, ones = np.flatnonzero(weights > 0), np.ones(len(weights))

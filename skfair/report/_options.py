@@ -84,7 +84,7 @@ class Options:
             object.__setattr__(self, name, value)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the options on which numbers depend, as in JSON."""
+        """Return the options on which numbers depend, as JSON has them."""
         silent = "title", "n_jobs", "verbose"
         values = {k: v for k, v in vars(self).items() if k not in silent}
         if self.metrics not in (None, "all"):
@@ -93,7 +93,7 @@ class Options:
 
 
 def _check_threshold(threshold: float | None, scale: AnyScale) -> float | None:
-    """Check a threshold. Probabilities have one by default, ranks and numbers none."""
+    """Check a threshold; only probabilities have one by default."""
     if threshold is None:
         return 0.5 if scale == "probability" else None
     if scale == "real":
@@ -113,13 +113,13 @@ def _check_seed(seed: Any) -> int:
 
 
 def _check_permutations(value: Any) -> int:
-    """Check that there are no tests, or p-values small enough for the verdict."""
+    """Raise unless there are no tests, or enough permutations for the verdict."""
     n_permutations = check_integer("n_permutations", value, 0)
     if 0 < n_permutations < FEWEST_PERMUTATIONS:
         raise ParameterError(
             "n_permutations",
             f"must be 0, or an integer of at least {FEWEST_PERMUTATIONS}, got "
-            f"{n_permutations}: the least p-value is 1 / ({n_permutations} + 1), and "
+            f"{n_permutations}: the smallest p-value is 1 / ({n_permutations} + 1); "
             "the verdict, three tests with Holm's correction at the level 0.05, needs "
             "one of 0.05 / 3 = 1 / 60.",
         )

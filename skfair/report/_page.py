@@ -75,15 +75,18 @@ def require_report_extra() -> None:
 
 
 def render(summary: Summary, record: Mapping[str, Any]) -> str:
-    """Write the page of a report: HTML without script, which loads nothing.
+    """Write the page of a report: HTML without scripts, which loads nothing.
 
-    `record` is written at its head, beside what the summary says about its making.
+    `record` is written at the head of the page, with what the summary says about how
+    the report was made.
     """
     require_report_extra()
     from markupsafe import Markup
 
     settings = summary["settings"]
-    metrics = [metric for key, metric in MEASURES.items() if key in settings["calls"]]
+    results = [result for named in summary["attributes"] for result in named["results"]]
+    shown = {m["key"] for result in results for m in result["measures"] if m["shown"]}
+    metrics = [metric for key, metric in MEASURES.items() if key in shown]
     folder = importlib.resources.files("skfair.report") / "templates"
     page = (
         _environment()
@@ -144,7 +147,7 @@ def _environment() -> jinja2.Environment:
 
 
 def _limit_of_rates(settings: Summary) -> float | None:
-    """Return the limit of the difference of selection rates."""
+    """Return the limit that is set for the difference of selection rates."""
     limit = settings["limit"]
     if isinstance(limit, dict):
         limit = limit.get("demographic_parity_difference")
@@ -152,9 +155,10 @@ def _limit_of_rates(settings: Summary) -> float | None:
 
 
 def _chart(summary: Summary, model: int) -> list[Summary]:
-    """Return share of each group that is selected, or predicted right, by attribute.
+    """Return, by attribute, the share of each group that a chart shows.
 
-    Groups are in the order of their shares; those whose group is missing are last.
+    It is the share that is selected, or predicted right. Groups are in the order of
+    their shares; people whose group is missing come last.
     """
     binary = summary["positive"] is not None and summary["settings"]["decides"]
     name = "selection_rate" if binary else "accuracy"
@@ -186,7 +190,7 @@ def _rate_of(summary: Summary) -> str:
 
 
 def used_settings(summary: Summary) -> Summary:
-    """Return the settings on which numbers of a page depend, by name."""
+    """Return the settings, by name, on which the numbers of a page depend."""
     settings, keys = summary["settings"], {*summary["settings"]["calls"]}
     by_threshold = settings["decides"] and not settings["decided"]
     needed = {

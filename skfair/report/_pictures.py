@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pandas as pd
 
-from skfair._utils._text import format_in_unit, number, percent, points, quoted
+from skfair._utils._text import format_in_unit, number, percent, points, quote_group
 from skfair._utils._warnings import caught_warnings
 from skfair.report._metrics import ALPHA
 
@@ -56,7 +56,7 @@ def cdf_picture(
         sensitive_names=[attribute["name"]],
         scale=settings.get("scale", "probability"),
     )
-    first, second = (quoted(labels, group) for group in gap["pair"])
+    first, second = (quote_group(labels, group) for group in gap["pair"])
     ours, theirs = map(percent, gap["shares"])
     words = {"first": first, "second": second, "ours": ours, "theirs": theirs}
     words |= {"name": attribute["name"], "gap": points(gap["value"])}
@@ -98,7 +98,7 @@ def group_gap_picture(
 
 
 def _gap_table(groups: list[Summary], name: str) -> pd.DataFrame:
-    """Put the groups of a summary into the form of a table of dots."""
+    """Return the groups of a summary in the form that the dot plot reads."""
     table = pd.DataFrame(groups).set_index("label").rename_axis(name)
     average = table["selection_rate"] - table["difference"]
     return pd.DataFrame(
@@ -114,7 +114,7 @@ def _gap_table(groups: list[Summary], name: str) -> pd.DataFrame:
 
 
 def _svg(size: tuple[float, float], display: Any, prefix: str) -> str:
-    """Draw on a figure of its own, and return markup that is safe inside a page."""
+    """Draw on a figure of its own, and return an SVG for use inside a page."""
     import matplotlib
     from matplotlib.figure import Figure
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from skfair._utils._arrays import Integers
-from skfair._utils._text import whole
+from skfair._utils._text import listed, whole
 
 #: Names of columns that often identify people.
 PEOPLE = re.compile(
@@ -25,38 +26,75 @@ _FEWEST = 10
 #: Least agreement of the groups of rows of one value, beyond chance: 1 where they are
 #: always the same, 0 where they are as often as in any two rows.
 _AGREEMENT = 0.95
+#: That of columns which are named as people are, whose groups may change.
+_AGREEMENT_OF_NAMED = 0.5
 
 
-def columns_of_people(table: pd.DataFrame, attributes: Iterable[Any]) -> dict[str, int]:
+@dataclass(frozen=True)
+class Repeats:
+    """How the values of a column repeat.
+
+    `n_values` is the number of distinct values. `several` has, for each attribute, the
+    number of values with several groups of the attribute, unless it is 0.
+    """
+
+    n_values: int
+    several: dict[str, int]
+
+
+def columns_of_people(
+    table: pd.DataFrame, attributes: Iterable[pd.Series[Any]]
+) -> dict[str, Repeats]:
     """Find the columns whose values may be people with several rows.
 
-    All rows of a person are of one group of some attribute; others, such as age, may
-    change. Their names are returned with the number of values.
+    All rows of a person must have one group of some attribute. Other attributes, such
+    as age, may change.
     """
-    found: dict[str, int] = {}
+    attributes, found = [*attributes], dict[str, int]()
     for attribute in attributes:
         codes = np.asarray(pd.factorize(attribute, use_na_sentinel=False)[0])
         found |= _repeating_within(table, codes)
-    return {name: found[name] for name in map(str, table.columns) if name in found}
+    return {
+        name: Repeats(found[name], _several(table[name], attributes))
+        for name in map(str, table.columns)
+        if name in found
+    }
+
+
+def _several(
+    column: pd.Series[Any], attributes: list[pd.Series[Any]]
+) -> dict[str, int]:
+    """Count the values of a column that are in several groups, by attribute."""
+    codes = pd.factorize(column, use_na_sentinel=True)[0]
+    known = codes >= 0
+    counts = {
+        str(attribute.name): int(
+            (attribute[known].groupby(codes[known]).nunique() > 1).sum()
+        )
+        for attribute in attributes
+    }
+    return {name: n for name, n in counts.items() if n}
 
 
 def _repeating_within(table: pd.DataFrame, groups: Integers) -> dict[str, int]:
-    """Find the columns that repeat within the groups of one attribute."""
+    """Find the columns that repeat mostly within the groups of one attribute."""
     shares = np.bincount(groups) / max(len(groups), 1)
     chance, found = float(shares @ shares), {}
     for name in map(str, table.columns):
         n_values, agreement = _agreement(table[name], groups)
-        many = n_values > len(groups) * _SHARE or PEOPLE.search(name) is not None
-        alike = agreement - chance >= _AGREEMENT * (1 - chance) > 0
+        is_named = PEOPLE.search(name) is not None
+        many = n_values > len(groups) * _SHARE or is_named
+        least = _AGREEMENT_OF_NAMED if is_named else _AGREEMENT
+        alike = agreement - chance >= least * (1 - chance) > 0
         if many and alike and n_values > max(2 * len(shares), _FEWEST):
             found[name] = n_values
     return found
 
 
 def _agreement(column: Any, groups: Integers) -> tuple[int, float]:
-    """Count values, and find how often a repeated one is in the group of its first row.
+    """Return the number of values, and how often repeats keep the first row's group.
 
-    Both are 0 where too few values repeat, and of fractions, which name nobody.
+    Both are 0 if too few values repeat, and for fractions, which do not name people.
     """
     codes, values = pd.factorize(column)
     codes, groups = codes[codes >= 0], groups[codes >= 0]
@@ -75,13 +113,21 @@ def _are_fractions(values: Any) -> bool:
 
 
 def tell_people(
-    found: Mapping[str, int], n_rows: int, option: Callable[[str], str]
+    found: Mapping[str, Repeats], n_rows: int, option: Callable[[str], str]
 ) -> list[str]:
-    """Say that columns repeat, and which option counts their values as people."""
+    """Say that columns repeat, and which option takes their values as people."""
     return [
-        f"column {name!r} repeats: {whole(n_rows)} rows have {whole(n)} values of it. "
-        f"If these are people who have several rows, {option(name)} permutes and "
-        "counts people, not rows; otherwise p-values are too small, and the verdict "
-        "may be wrong."
-        for name, n in found.items()
+        f"column {name!r} repeats: {whole(n_rows)} rows have {whole(repeats.n_values)} "
+        f"values of it. If these are people who have several rows, {option(name)} "
+        "permutes and counts people, not rows; otherwise p-values are too small, and "
+        f"the verdict may be wrong.{_tell_several(repeats)}"
+        for name, repeats in found.items()
     ]
+
+
+def _tell_several(repeats: Repeats) -> str:
+    """Say how many people have several groups, while each person needs one."""
+    if not repeats.several:
+        return ""
+    counts = [f"{whole(n)} by {name!r}" for name, n in repeats.several.items()]
+    return f" It takes one group a person, but people have several: {listed(counts)}."

@@ -41,6 +41,14 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "{what} differ by {names}; chance alone does not explain it.",
         "Predictions differ by sex and race; chance alone does not explain it.",
     ),
+    "significant of missing": (
+        "{what} of people whose {missing} is missing differ from those of others; "
+        "chance alone does not explain it. By {name}, no difference of known groups is "
+        "significant.",
+        "Errors of people whose race is missing differ from those of others; chance "
+        "alone does not explain it. By race, no difference of known groups is "
+        "significant.",
+    ),
     "weak evidence": (
         "There are signs that {what} differ by {names}, but the evidence is weak.",
         "There are signs that errors differ by race, but the evidence is weak.",
@@ -93,6 +101,10 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "its {theirs}",
         "“Male” is furthest from the average group: 26.2% are 9.2 points above its "
         "17.0%",
+    ),
+    "max_gap of none": (
+        "All groups have the rate of the average group, {theirs}",
+        "All groups have the rate of the average group, 50.0%",
     ),
     "cvar_fairness": (
         "The {share} of groups furthest from the average ({n_tail} of {n_groups}) are "
@@ -199,12 +211,12 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "of all groups to agree",
     ),
     "calibration_gap": (
-        "Among people with scores up to {score}, outcomes minus scores add up to "
-        "{ours} points in {first} and {theirs} points in {second}: {value} percentage "
-        "points apart, the most up to any score",
-        "Among people with scores up to 0.412, outcomes minus scores add up to -1.2 "
-        "points in “Black” and 3.6 points in “Other”: 4.8 percentage points apart, the "
-        "most up to any score",
+        "Of 100 people of {first}, those with scores up to {score} have {ours} "
+        "positive outcomes than their scores predict, of 100 of {second}, {theirs}: "
+        "{value} percentage points apart, the most up to any score",
+        "Of 100 people of “Black”, those with scores up to 0.412 have 1.2 fewer "
+        "positive outcomes than their scores predict, of 100 of “Other”, 3.6 more: 4.8 "
+        "percentage points apart, the most up to any score",
     ),
     "other": (
         "{title} of {first} and {second} is {value}",
@@ -232,10 +244,10 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "The mean score is 0.105 for “F” and 0.299 for “M” (95% interval 0.185 to "
         "0.203).",
     ),
-    "interval above 0": (
-        "{finding} ({level:g}% interval above 0, up to {high}).",
-        "The mean score is 0.105 for “F” and 0.109 for “M” (95% interval above 0, up "
-        "to 0.009).",
+    "interval without 0": (
+        "{finding} ({level:g}% interval {low} to {high}; the test excludes 0).",
+        "The mean score is 0.105 for “F” and 0.109 for “M” (95% interval 0.000 to "
+        "0.009; the test excludes 0).",
     ),
     "pair differs": (
         "The difference between {pair} is statistically significant.",
@@ -246,6 +258,21 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "The differences between “Black” and “White”; “Other” and “White” are "
         "statistically significant.",
     ),
+    "pair small": (
+        "For this question alone, the difference between {pair} has a small p-value.",
+        "For this question alone, the difference between “Black” and “White” has a "
+        "small p-value.",
+    ),
+    "pairs small": (
+        "For this question alone, the differences between {pairs} have small p-values.",
+        "For this question alone, the differences between “Black” and “White”; “Other” "
+        "and “White” have small p-values.",
+    ),
+    "groups small": (
+        "With small p-values for this question alone, each beside everyone: {groups}.",
+        "With small p-values for this question alone, each beside everyone: “7” and "
+        "“11”.",
+    ),
     "pairs counted": (
         "Of {of} pairs of groups, {n} differ significantly: {pairs}.",
         "Of 10 pairs of groups, 2 differ significantly: “Black” and “White”; “Other” "
@@ -255,15 +282,45 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "Of {of} groups, {n} {verb} significantly from everyone: {groups}.",
         "Of 12 groups, 2 differ significantly from everyone: “7” (40) and “11” (13).",
     ),
+    "groups by another test": (
+        "By another test, that of each group in the table of groups, {n} {verb} from "
+        "the rest; it is less strict.",
+        "By another test, that of each group in the table of groups, 15 differ from "
+        "the rest; it is less strict.",
+    ),
     "groups differ": (
         "Statistically significant, each beside everyone: {groups}.",
         "Statistically significant, each beside everyone: “7” and “11”.",
     ),
-    "further apart": (
-        "{pair} are further apart{cell}, by {gap}, but chance alone gives them larger "
-        "gaps.",
-        "“Asian” and “Black” are further apart, by 16.0 points, but chance alone gives "
-        "them larger gaps.",
+    "error rates differ": (
+        "Over all true labels together, {n} of {of} groups {verb} in error rate from "
+        "all other rows: {groups}.",
+        "Over all true labels together, 1 of 150 groups differs in error rate from all "
+        "other rows: “s007” (48.3%, others 21.1%).",
+    ),
+    "no error rate differs": (
+        "Over all true labels together, none of {of} groups is found to differ in "
+        "error rate from all other rows.",
+        "Over all true labels together, none of 150 groups is found to differ in error "
+        "rate from all other rows.",
+    ),
+    "further apart, too": (
+        "{pair} are further apart{cell}, by {gap}, which is significant, too, but "
+        "stands out less beside what chance gives them{by_chance}.",
+        "“Asian” and “Black” are further apart, by 16.0 points, which is significant, "
+        "too, but stands out less beside what chance gives them (3.6 points on "
+        "average).",
+    ),
+    "further apart, less clear": (
+        "{pair} are further apart{cell}, by {gap}, but stand out less beside what "
+        "chance gives them{by_chance}.",
+        "“Asian” and “Black” are further apart, by 16.0 points, but stand out less "
+        "beside what chance gives them (3.6 points on average).",
+    ),
+    "further apart by chance": (
+        "{pair} are further apart{cell}, by {gap}, but this may be chance{by_chance}.",
+        "“Asian” and “Black” are further apart, by 16.0 points, but this may be chance "
+        "(9.6 points on average).",
     ),
     "signs": (
         "Signs of a difference: {signs}.",
@@ -278,6 +335,10 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "the share of {groups} differs from that of the rest",
         "the share of “a” and “c” differs from that of the rest",
     ),
+    "sign of two groups": (
+        "an exact test of the two shares finds a difference",
+        "an exact test of the two shares finds a difference",
+    ),
     "largest beside chance": (
         "Measured by what chance gives each pair of groups, {pair} differ most{cell}: "
         "by {gap}.",
@@ -285,32 +346,36 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "most: by 12.1 points.",
     ),
     "may be noise": (
-        "This may be noise: {share} of random groupings differ as much.",
+        "This may be noise: {share} of random groupings {as_much}.",
         "This may be noise: 22.5% of random groupings differ as much.",
     ),
     "less clear": (
-        "By this number alone it is less clear: {share} of random groupings differ as "
-        "much.",
+        "By this number alone it is less clear: {share} of random groupings {as_much}.",
         "By this number alone it is less clear: 7.0% of random groupings differ as "
         "much.",
     ),
     "interval above, test not": (
         "The evidence is weak: the interval is above 0, but {share} of random "
-        "groupings differ as much.",
+        "groupings {as_much}.",
         "The evidence is weak: the interval is above 0, but 7.0% of random groupings "
-        "differ as much.",
+        "have a difference that stands out as much.",
+    ),
+    "as much": ("differ as much", "differ as much"),
+    "as much of several": (
+        "have a difference that stands out as much",
+        "have a difference that stands out as much",
+    ),
+    "sign of the error rates": (
+        "groups differ in error rate over all true labels",
+        "groups differ in error rate over all true labels",
+    ),
+    "no known group differs": (
+        "No difference of known groups is significant.",
+        "No difference of known groups is significant.",
     ),
     "missing differs most": (
-        "{pair} differ by {gap}. The largest difference is that of people whose group "
-        "is missing, below.",
-        "“F” and “M” differ by 3.1 points. The largest difference is that of people "
-        "whose group is missing, below.",
-    ),
-    "missing differs alone": (
-        "No two known groups differ significantly. The largest difference is that of "
-        "people whose group is missing, below.",
-        "No two known groups differ significantly. The largest difference is that of "
-        "people whose group is missing, below.",
+        "People whose {name} is missing {verb} most.",
+        "People whose race is missing stand out most.",
     ),
     "all tests": (
         "All {n} tests have p at most {level}; by chance alone about {by_chance} "
@@ -342,9 +407,28 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "be chance (95% interval -1.4 to 1.0).",
     ),
     "change unpaired": (
-        "{what} by {name} was {before} and is {after}; the change has no interval.",
-        "The difference of decisions by race was 3.1 and is 2.9 points; the change has "
-        "no interval.",
+        "{what} by {name} was {before} and is {after}.",
+        "The difference of decisions by race was 3.1 and is 2.9 points.",
+    ),
+    "performance unpaired": (
+        "{what} was {before} and is {after}.",
+        "Accuracy was 0.875 and is 0.850.",
+    ),
+    "changes of people": (
+        "Changes have no intervals here: these are not computed where people have "
+        "several rows.",
+        "Changes have no intervals here: these are not computed where people have "
+        "several rows.",
+    ),
+    "changes of counts": (
+        "Changes have no intervals here: these compare models row by row, and rows "
+        "were counted for each model alone.",
+        "Changes have no intervals here: these compare models row by row, and rows "
+        "were counted for each model alone.",
+    ),
+    "changes without": (
+        "Changes of {names} have no intervals.",
+        "Changes of “DCP” have no intervals.",
     ),
     "performance fell": (
         "{what} fell from {before} to {after}, by {change} ({level:g}% interval {low} "
@@ -414,8 +498,9 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "By sex, MCDP(0) is 0.359 (0.334 to 0.375): above the limit 0.1.",
     ),
     "no value": (
-        "By {name}, {title} was not computed, so not compared with {limit:g}.",
-        "By sex, dcp was not computed, so not compared with 0.1.",
+        "By {name}, {title} was not computed, so not compared with {limit:g}{why}.",
+        "By sex, mcdp was not computed, so not compared with 0.1: it needs y_score; "
+        "demographic_parity_difference compares decisions.",
     ),
     "limit inside": (
         "The interval contains the limit, so these rows cannot tell for sure.",
@@ -507,18 +592,36 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "“By chance” is the mean of a metric when groups are assigned to {units} at "
         "random, {n} times, and the p-value the share of these values, and the one "
         "found, that are at least as large; of several pairs it is that of the pair "
-        "that decides.",
+        "that decides, which stands out most beside what chance gives each pair. It "
+        "has a row of its own where the value is that of another pair.",
         "“By chance” is the mean of a metric when groups are assigned to rows at "
         "random, 199 times, and the p-value the share of these values, and the one "
         "found, that are at least as large; of several pairs it is that of the pair "
-        "that decides.",
+        "that decides, which stands out most beside what chance gives each pair. It "
+        "has a row of its own where the value is that of another pair.",
+    ),
+    "small p-values": (
+        "A small p-value means that there is a difference, not that it is large or "
+        "unjust. An interval, which holds for all pairs at once, may reach 0 beside "
+        "it.",
+        "A small p-value means that there is a difference, not that it is large or "
+        "unjust. An interval, which holds for all pairs at once, may reach 0 beside "
+        "it.",
+    ),
+    "resampled": (
+        "Intervals of {names} are basic bootstrap intervals of {n} resamples, which "
+        "are approximate; where they lie below the value, their upper end is the "
+        "value.",
+        "Intervals of “DCP” and “Calibration gap” are basic bootstrap intervals of 500 "
+        "resamples, which are approximate; where they lie below the value, their upper "
+        "end is the value.",
     ),
     "differs from the rest": (
-        "“Differs from the rest” is an exact test of the selection rate of each group "
-        "against all other rows: of the groups said to differ, at most 5% are expected "
+        "“Differs from the rest” is an exact test of a rate of each group against that "
+        "of all other rows: of the groups said to differ, at most 5% are expected "
         "to be false findings.",
-        "“Differs from the rest” is an exact test of the selection rate of each group "
-        "against all other rows: of the groups said to differ, at most 5% are expected "
+        "“Differs from the rest” is an exact test of a rate of each group against that "
+        "of all other rows: of the groups said to differ, at most 5% are expected "
         "to be false findings.",
     ),
     "no tests": (
@@ -571,7 +674,19 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "The interval holds for any such metric, and is loose.",
         "The interval holds for any such metric, and is loose.",
     ),
-    # Tables of impact ratios and of strata.
+    # Tables of groups, of impact ratios, of pooled rates and of strata.
+    "average group": (
+        "The rate of the average group is the mean of the selection rates of all "
+        "groups, each of which counts the same; in that of everyone, large ones count "
+        "more.",
+        "The rate of the average group is the mean of the selection rates of all "
+        "groups, each of which counts the same; in that of everyone, large ones count "
+        "more.",
+    ),
+    "order of groups": (
+        "The groups furthest from the average group come first.",
+        "The groups furthest from the average group come first.",
+    ),
     "same rates": (
         "All groups have the same {what}, {rate}.",
         "All groups have the same selection rate, 40.0%.",
@@ -594,6 +709,18 @@ SENTENCES: dict[str, tuple[str, str]] = {
     "unknown": (
         "{rows} of unknown group have no part in it.",
         "7 rows of unknown group have no part in it.",
+    ),
+    "pooled": (
+        "A pooled rate borrows from the margins: from all groups with the same "
+        "{columns}, the more the fewer rows its own group has. The {level:g}% "
+        "intervals are meant to hold for {level:g}% of the groups, not for each one; "
+        "95% intervals held for 93.5% of the groups of 20 to 100 rows in ten tables. "
+        "Metrics and tests are those of raw rates.",
+        "A pooled rate borrows from the margins: from all groups with the same sex or "
+        "race, the more the fewer rows its own group has. The 95% intervals are meant "
+        "to hold for 95% of the groups, not for each one; 95% intervals held for 93.5% "
+        "of the groups of 20 to 100 rows in ten tables. Metrics and tests are those of "
+        "raw rates.",
     ),
     "strata": (
         "Groups are compared within each {names}, of which there are {n}, with {rows}.",

@@ -16,14 +16,17 @@ import sklearn
 from numpy.typing import NDArray
 
 import skfair
+from skfair._rows import Rows
 from skfair._utils._arrays import shares_of_sums
 from skfair._utils._text import label_text, nan_to_none, visible_text
-from skfair.groups import CROSS, rows_by_code
+from skfair.groups import CROSS, keep_labels, n_columns_of, rows_by_code
 from skfair.metrics._cvar_fairness_report import tabulate_groups
-from skfair.metrics._impact_ratios import are_selected, tabulate_ratios
+from skfair.metrics._impact_ratios import Attribute, are_selected, tabulate_ratios
+from skfair.metrics._inputs import Rate, outcomes_of_rate
 from skfair.metrics._many_groups import find_gaps
 from skfair.metrics._pairs import Located
-from skfair.report._inputs import Audit, ReportModel
+from skfair.metrics._pooling import pool_groups
+from skfair.report._inputs import LEVEL, Audit, ReportModel
 from skfair.report._metrics import (
     ALPHA,
     MEASURES,
@@ -49,7 +52,7 @@ from skfair.report._numbers import (
     uncertainties,
     values_within_strata,
 )
-from skfair.report._words import add_sentences
+from skfair.report._words import add_sentences, is_missing
 from skfair.statistics._distributions import mid_ranks
 
 Summary = dict[str, Any]
@@ -61,8 +64,8 @@ _N_POINTS = 150
 def summarize(audits: Sequence[Audit]) -> Summary:
     """Compute a report, of strings, numbers, None, lists and dicts as in JSON.
 
-    One audit holds several models of the same rows; several hold one model each, whose
-    rows were counted by its own scores.
+    A single audit may hold several models of the same rows. Several audits hold one
+    model each, whose rows were counted by the scores of that model.
     """
     by_attribute = zip(*map(make_samples, audits), strict=True)
     samples = [sample for group in by_attribute for sample in group]
@@ -78,6 +81,7 @@ def summarize(audits: Sequence[Audit]) -> Summary:
         "title": audit.options.title,
         "n_rows": audit.n_rows,
         "classes": [label_text(label) for label in audit.classes],
+        "true_labels": [label_text(label) for label in audit.classes],
         "positive": _positive(audit),
         "labels_alike": audit.y_true is not None and _are_alike(audit.y_true),
         "models": [model for audit in audits for model in _models(audit)],
@@ -92,7 +96,7 @@ def summarize(audits: Sequence[Audit]) -> Summary:
 
 
 def _are_alike(values: NDArray[Any]) -> bool:
-    """Return whether all values are the same, so that groups cannot differ in them."""
+    """Return whether all values are the same, so that groups cannot differ."""
     return bool((values == values[0]).all())
 
 
@@ -102,9 +106,10 @@ def tell_left_out(
     columns: Sequence[str],
     groups: Sequence[tuple[str, int, int]] = (),
 ) -> Summary:
-    """Say how many rows were left out since they have no value of some columns.
+    """Say how many rows were left out because some columns have no value.
 
-    `groups` are the label of each group, its rows that are left out, and all its rows.
+    `groups` has, for each group, its label, the number of its rows that were left out,
+    and the number of all its rows.
     """
     left_out = {
         "n_rows": n_rows,
@@ -123,20 +128,37 @@ def tell_notes(summary: Summary, notes: Sequence[str]) -> Summary:
 
 
 def _written(notes: Sequence[str]) -> list[str]:
-    """Write notes as sentences of a page."""
+    """Return notes as sentences of a page."""
     texts = [visible_text(note, 400) for note in notes]
     return [f"{text[0].upper()}{text[1:]}" for text in texts]
 
 
 def tell_threshold(summary: Summary, threshold: float) -> Summary:
-    """Say from which score on decisions are positive, in the unit of the score."""
+    """Say from which score a decision is positive, in the unit of the scores."""
     told = {"threshold": threshold, "decided_by": f"score of at least {threshold:g}"}
     models = [model | told for model in summary["models"]]
     return tell_predicted({**summary, "models": models})
 
 
+def tell_true_labels(summary: Summary, names: Sequence[str]) -> Summary:
+    """Name the true labels (negative, then positive) in the terms of the data.
+
+    Decisions on these labels have names of their own.
+    """
+    names = [visible_text(name) for name in names]
+    renamed = dict(zip(summary["true_labels"], names, strict=True))
+    results = [result for named in summary["attributes"] for result in named["results"]]
+    for result in results:
+        cells = [cell for one in result["measures"] for cell in one["left_out"]]
+        for stratum in (result["strata"] or {"left_out": ()})["left_out"]:
+            cells += stratum["cells"]
+        for cell in cells:
+            cell["true_label"] = renamed[cell["true_label"]]
+    return add_sentences({**summary, "true_labels": names})
+
+
 def tell_predicted(summary: Summary) -> Summary:
-    """Call decisions predictions, since a model made them."""
+    """Call decisions predictions, where a model predicts."""
     settings = summary["settings"] | {"decided": False}
     return add_sentences({**summary, "settings": settings})
 
@@ -165,7 +187,7 @@ def _models(audit: Audit) -> list[Summary]:
 
 
 def decided_by(model: ReportModel, scale: str) -> str:
-    """Say how a model decides; nothing if it does not."""
+    """Say how a model decides; an empty text if it does not decide."""
     if not model.decides:
         return ""
     if model.threshold is None:
@@ -191,7 +213,7 @@ def _attribute(sample: ReportSample, results: list[Summary]) -> Summary:
 
 
 def _size(audit: Audit, entries: Any) -> Summary:
-    """Count the rows of a group, and its people if they have several."""
+    """Return the number of rows of a group, and of people who have several rows."""
     size, n_people = {"n": audit.count(entries)}, audit.count_people(entries)
     return size if n_people is None else size | {"n_people": n_people}
 
@@ -204,9 +226,10 @@ def _sizes(groups: Iterable[tuple[Hashable, int]]) -> list[Summary]:
 def _pair(
     sample: ReportSample, first: ReportSample, result: Summary, of_first: Summary
 ) -> None:
-    """Add to each metric its difference from the first model, if paired.
+    """Add to each metric its difference from the first model's value, where paired.
 
-    Like other intervals, that of the difference is extended to the value.
+    The interval of the difference is extended to contain the difference, like all
+    intervals of a report.
     """
     if not sample.comparable:
         return
@@ -223,7 +246,7 @@ def _pair(
 def _summary_of_attribute(
     sample: ReportSample, located: dict[str, Located], drawn: dict[str, NamedNumbers]
 ) -> Summary:
-    """Return everything about one model and one attribute."""
+    """Return the part of the summary on one model and one attribute."""
     options, groups = sample.audit.options, _groups(sample)
     asks_ratio = isinstance(options.limit, dict) and RATIO in options.limit
     n_tail = sum(row.get("tail_share", 0) > 0 for row in groups)
@@ -236,6 +259,7 @@ def _summary_of_attribute(
         "groups": groups,
         "impact_ratios": _impact_ratios(sample) if options.impact_ratios else None,
         "smallest_ratio": _smallest_ratio(sample) if asks_ratio else None,
+        "pooled": _pooled(sample) if options.intersection else None,
         "strata": _strata(sample, located),
         "cdf": _cdf(sample, located.get("mcdp")),
     }
@@ -264,12 +288,13 @@ def _summary_of_metric(
         "beside_first": None,
         "attained": _attained(sample, located) | {"n_tail": n_tail},
         "decided": _decided(sample, measure.key, located, drawn["pairs"]),
+        "known": _known(sample, measure.key, located, drawn["pairs"]),
         "left_out": _few_of_labels(sample) if of_odds else [],
     }
 
 
 def _attained(sample: ReportSample, located: Located) -> Summary:
-    """Say between which groups a value lies, and where."""
+    """Say which groups have a value, and at which score or class."""
     return {
         "pair": list(located.pair),
         "figures": [*map(nan_to_none, located.figures)],
@@ -281,7 +306,7 @@ def _attained(sample: ReportSample, located: Located) -> Summary:
 
 
 def _score_of_rank(sample: ReportSample, rank: float) -> float | None:
-    """Return the largest score whose rank is at most a rank, unless it is unknown."""
+    """Return the largest score up to a rank; None where it is not known."""
     audit, scores = sample.audit, sample.model.y_score
     if audit.options.scale != "rank" or scores is None or math.isnan(rank):
         return None
@@ -297,27 +322,65 @@ def _score_of_rank(sample: ReportSample, rank: float) -> float | None:
 def _decided(
     sample: ReportSample, key: str, located: Located, pairs: Sequence[Summary]
 ) -> Summary | None:
-    """Return value and interval of the pair that decides a test."""
+    """Return the gap and interval of the pair that decides a test, if it is another."""
     if not pairs or not has_pair_intervals(sample, key):
         return None
-    labels = [label_text(label) for label in sample.groups.labels]
-    pair = [labels.index(label) for label in pairs[0]["pair"]]
-    classes = pairs[0]["classes"]
+    pair, classes = _positions(sample, pairs[0]["pair"]), pairs[0]["classes"]
     if {*pair} == {*located.pair} and classes in (None, list(located.cell or ())):
         return None
-    found, (lower, upper) = compare_pair(sample, key, pair, classes)
-    if not math.isclose(found.value, pairs[0]["gap"], abs_tol=1e-9):
+    found = _compare(sample, key, pair, classes)
+    close = math.isclose(found["value"], pairs[0]["gap"], abs_tol=1e-9)
+    return found if close else None
+
+
+def _known(
+    sample: ReportSample, key: str, located: Located, pairs: Sequence[Summary]
+) -> Summary | None:
+    """Return the gap and interval of a pair of known groups, where others decide.
+
+    It is the first such pair with a significant difference; if nothing is tested, the
+    pair of known groups with the largest gap.
+    """
+    labels = [label_text(label) for label in sample.groups.labels]
+    known = [not is_missing(label) for label in labels]
+    if all(known) or not sample.comparable or not has_pair_intervals(sample, key):
         return None
-    ends = {"lower": lower, "upper": upper}
-    return {
-        "value": found.value,
-        **ends,
-        "attained": _attained(sample, found) | {"n_tail": 0},
-    }
+    if not pairs:
+        if sum(known) < 2:
+            return None
+        groups = keep_labels(sample.groups, known)
+        found = MEASURES[key].located(replace(sample, groups=groups))
+        positions = np.flatnonzero(known).tolist()
+        pair = [None if i is None else positions[i] for i in found.pair]
+        return _compare(sample, key, pair, found.cell and [*found.cell])
+    for one in pairs:
+        small = one["pvalue"] <= LEVEL * (1 + 1e-9)
+        if small and not any(map(is_missing, one["pair"])):
+            pair = _positions(sample, one["pair"])
+            return _compare(sample, key, pair, one["classes"])
+    return None
+
+
+def _positions(sample: ReportSample, pair: Sequence[str | None]) -> list[int | None]:
+    """Return the positions of the two labels of a pair; None stands for everyone."""
+    labels = [label_text(label) for label in sample.groups.labels]
+    return [None if label is None else labels.index(label) for label in pair]
+
+
+def _compare(
+    sample: ReportSample,
+    key: str,
+    pair: Sequence[int | None],
+    classes: Sequence[int] | None,
+) -> Summary:
+    """Compare one pair of groups: return its gap with interval and place."""
+    found, (lower, upper) = compare_pair(sample, key, pair, classes)
+    attained = _attained(sample, found) | {"n_tail": 0}
+    return {"value": found.value, "lower": lower, "upper": upper, "attained": attained}
 
 
 def _few_of_labels(sample: ReportSample) -> list[Summary]:
-    """List groups and true labels that are left out of error rates, and their rows."""
+    """List groups and true labels too small for error rates, with numbers of rows."""
     if not sample.comparable:
         return []
     labels, classes = sample.groups.labels, sample.audit.classes
@@ -337,7 +400,7 @@ def _few_of_labels(sample: ReportSample) -> list[Summary]:
 def _groups(sample: ReportSample) -> list[dict[str, Any]]:
     """Return the size, rates and performance of each group that is compared.
 
-    Of many groups the furthest from the average is first.
+    Many groups are in the order of their distance from the average, the largest first.
     """
     audit, model, labels = sample.audit, sample.model, sample.groups.labels
     if not labels:
@@ -348,6 +411,10 @@ def _groups(sample: ReportSample) -> list[dict[str, Any]]:
         | performance(audit, model, rows)
         for label, rows in zip(labels, parts, strict=True)
     ]
+    many = sample.comparison == "pooled"
+    if many and model.decides and audit.y_true is not None:
+        for group, beside in zip(groups, _accuracies(sample), strict=True):
+            group |= beside
     if not audit.binary:
         return groups
     if audit.y_true is not None:
@@ -357,7 +424,7 @@ def _groups(sample: ReportSample) -> list[dict[str, Any]]:
         return groups
     for group, selection in zip(groups, _selections(sample), strict=True):
         group |= selection
-    if sample.comparison == "pooled":
+    if many:
         groups.sort(key=lambda group: -abs(group["difference"]))
     return groups
 
@@ -377,16 +444,8 @@ def _rates(sample: ReportSample) -> Iterator[NamedNumbers]:
 
 def _selections(sample: ReportSample) -> list[dict[str, Any]]:
     """Compute the selection rate of each group, and whether it differs."""
-    options = sample.audit.options
-    positions = tuple(range(sample.statistic("decisions").n_groups))
     decisions = sample.statistic("decisions")
-    groups = replace(decisions.groups, labels=positions, names=())
-    selected = decisions.replace_groups(groups)
-    gaps = find_gaps(selected, "uniform")
-    table = tabulate_groups(gaps, ALPHA, True, options.confidence_level).sort_index()
-    independent = sample.audit.rows.weight is None and sample.audit.rows.cluster is None
-    is_tested = independent and sample.comparable
-    average = float(selected.means.mean())
+    average = float(decisions.means.mean())
     return [
         {
             "selection_rate": row.rate,
@@ -394,16 +453,44 @@ def _selections(sample: ReportSample) -> list[dict[str, Any]]:
             "upper": row.upper,
             "difference": row.rate - average,
             "tail_share": row.tail_share,
-            "differs": bool(row.adjusted_pvalue <= 0.05) if is_tested else None,
+            "differs": differs,
         }
-        for row in table.itertuples()
+        for row, differs in _beside_others(sample, decisions)
     ]
 
 
-def _impact_ratios(sample: ReportSample) -> list[dict[str, Any]]:
-    """Return the impact ratios of decisions and, where there are any, of scores.
+def _accuracies(sample: ReportSample) -> list[dict[str, Any]]:
+    """Compare the accuracy of each group with that of all other rows."""
+    right = sample.audit.y_true == sample.model.y_pred
+    statistic = count_outcomes(sample.audit, right, sample.groups)
+    return [
+        {"accuracy_of_others": row.rate_of_others, "accuracy_differs": differs}
+        for row, differs in _beside_others(sample, statistic)
+    ]
 
-    Groups that are too small are among them.
+
+def _beside_others(
+    sample: ReportSample, statistic: Rows
+) -> Iterator[tuple[Any, bool | None]]:
+    """Yield the row of each group in the table of many, and whether its rate differs.
+
+    The second is None, not tested, where rows have weights or people have several rows.
+    """
+    positions = tuple(range(statistic.n_groups))
+    groups = replace(statistic.groups, labels=positions, names=())
+    gaps = find_gaps(statistic.replace_groups(groups), "uniform")
+    confidence_level = sample.audit.options.confidence_level
+    table = tabulate_groups(gaps, ALPHA, True, confidence_level).sort_index()
+    independent = sample.audit.rows.weight is None and sample.audit.rows.cluster is None
+    is_tested = independent and sample.comparable
+    for row in table.itertuples():
+        yield row, bool(row.adjusted_pvalue <= LEVEL) if is_tested else None
+
+
+def _impact_ratios(sample: ReportSample) -> list[dict[str, Any]]:
+    """Return the impact ratios of decisions and, if there are any, of scores.
+
+    Groups that are too small to be compared are included.
     """
     options, model = sample.audit.options, sample.model
     groups, audit = sample.every, sample.audit
@@ -418,7 +505,7 @@ def _impact_ratios(sample: ReportSample) -> list[dict[str, Any]]:
         chosen = are_selected(of_rows, kind, None, audit.rows.mass)
         outcomes = count_outcomes(audit, chosen, groups)
         level = options.confidence_level
-        table = tabulate_ratios("group", outcomes, 0, 0.0, level)
+        table = tabulate_ratios(Attribute("group", outcomes, 0), 0.0, level)
         rows = [
             {"label": label_text(label), **{k: _plain(v) for k, v in row.items()}}
             for label, row in zip(labels, table.to_dict("records"), strict=True)
@@ -441,13 +528,43 @@ def _smallest_ratio(sample: ReportSample) -> Summary | None:
     return {"kind": table["kind"], "low": low, "high": high}
 
 
+def _pooled(sample: ReportSample) -> Summary | None:
+    """Return raw and pooled rates of the groups of an intersection.
+
+    Groups that are too small to be compared are included.
+    """
+    audit, predicted, every = sample.audit, sample.model.y_pred, sample.every
+    if n_columns_of(every.labels) < 2 or not sample.model.decides:
+        return None
+    rates: list[Rate] = ["selection_rate"] if audit.binary else []
+    if audit.y_true is not None:
+        of_label: list[Rate] = ["true_positive_rate", "false_positive_rate"]
+        rates += [*(of_label if audit.binary else []), "accuracy"]
+    rows: list[Summary] = []
+    for rate in rates:
+        outcomes, mask = outcomes_of_rate(audit.y_true, predicted, rate, 1)
+        counting = True if mask is None else mask
+        groups = replace(every, codes=np.where(counting, every.codes, -1))
+        statistic = count_outcomes(audit, outcomes, groups)
+        pooled = pool_groups(statistic, audit.options.confidence_level)
+        for i, label in enumerate(every.labels):
+            numbers = statistic.means[i], *pooled[:, i]
+            names = "value", "pooled", "pooled_lower", "pooled_upper"
+            rows.append(
+                {"rate": rate, "label": label_text(label)}
+                | _size(audit, groups.codes == i)
+                | dict(zip(names, map(nan_to_none, numbers), strict=True))
+            )
+    return {"columns": [*map(visible_text, every.names)], "rows": rows}
+
+
 def _plain(value: Any) -> Any:
-    """Return the text and whole numbers as they are, other numbers as in JSON."""
+    """Return text and whole numbers unchanged, other numbers as JSON has them."""
     return value if isinstance(value, (str, int)) else nan_to_none(value)
 
 
 def _strata(sample: ReportSample, located: dict[str, Located]) -> Summary | None:
-    """Return the metrics within strata, beside the overall ones."""
+    """Return the metrics within strata, with the metrics of all rows."""
     strata = sample.audit.strata
     if strata is None or not sample.comparable:
         return None
@@ -474,13 +591,13 @@ def _strata(sample: ReportSample, located: dict[str, Located]) -> Summary | None
 
 
 def _named(label: Hashable, metric: str | None = None, **why: Any) -> Summary:
-    """Return the entry of a stratum that is left out of a metric."""
+    """Return the entry of a stratum that is left out, of one metric or altogether."""
     nothing: Summary = {"n_rows": None, "compared": None, "aside": [], "cells": []}
     return {"label": label_text(label), "metric": metric} | nothing | why
 
 
 def _left_out(parts: Sequence[Stratum], least: int) -> Iterator[Summary]:
-    """List strata of too few rows or groups, and groups that are left out within."""
+    """List strata with too few rows or groups, and groups left out within strata."""
     for label, part in parts:
         if part.audit.n_rows < least:
             yield _named(label, n_rows=part.audit.n_rows)
@@ -493,7 +610,7 @@ def _left_out(parts: Sequence[Stratum], least: int) -> Iterator[Summary]:
 def _list_without_rates(
     parts: Sequence[Stratum], keys: Collection[str]
 ) -> Iterator[Summary]:
-    """List groups within strata that have few rows of a true label."""
+    """List groups within strata that have too few rows of a true label."""
     key = "equalized_odds_difference"
     for label, part in parts if key in keys else ():
         if cells := _few_of_labels(part):
@@ -517,10 +634,10 @@ def _cdf(sample: ReportSample, located: Located | None) -> Summary | None:
 
 
 def _cdf_curves(sample: ReportSample) -> list[dict[str, list[float]]]:
-    """Return each group's CDF with few enough points to draw.
+    """Return the CDF of each group, with few enough points to draw.
 
-    Steps are thinned from (0, 0) to (1, 1), evenly along both axes; numbers begin and
-    end with those of everyone.
+    Steps are thinned evenly along both axes, from (0, 0) to (1, 1). The curve of each
+    group begins and ends with the scores of everyone.
     """
     low, high, digits = 0.0, 1.0, 4
     if sample.audit.compares_numbers:

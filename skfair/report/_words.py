@@ -18,7 +18,7 @@ from skfair._utils._text import (
     percent,
     points,
     quote,
-    quoted,
+    quote_group,
     whole,
 )
 from skfair.groups import CROSS, MISSING_LABEL
@@ -29,9 +29,12 @@ from skfair.report._metrics import (
     EPSILON,
     MEASURES,
     RATIO,
+    Measure,
     amount,
     amounts,
     answer_to,
+    is_of_few_groups,
+    needs_of,
     questions_of,
 )
 from skfair.report._sentences import SENTENCES, say
@@ -40,10 +43,18 @@ Summary = dict[str, Any]
 
 #: States of a question, from what is most certain on.
 STATES = "significant", "weak evidence", "no evidence", "not tested", "not computable"
+#: Rates of groups, as tables call them.
+RATES = {
+    "selection_rate": "Selected",
+    "true_positive_rate": "Selected of the truly positive",
+    "false_positive_rate": "Selected of the others",
+    "accuracy": "Accuracy",
+}
 #: Rates of groups smaller than this are uncertain by ten points and more.
 _SMALL = 100
-#: No more pairs of groups are named in a sentence: those of five groups.
-_MOST_PAIRS = 10
+#: No more pairs of groups are named in a sentence: those of five groups. The verdict
+#: names fewer.
+_MOST_PAIRS, _FEW_PAIRS = 10, 5
 _CANNOT_SHOW = (
     "Whether a difference is justified. Groups may differ in what the decision is "
     "rightly based on, and equal numbers may be unjust.",
@@ -64,10 +75,27 @@ def add_sentences(summary: Summary) -> Summary:
     questions = [*questions_of(summary["settings"]), "calibration"]
     return {
         **summary,
+        "rows": _tell_rows(summary),
         "questions": {q: ask(q, summary["settings"]) for q in questions},
         "verdict": verdict(summary),
         "cautions": texts,
     }
+
+
+def _tell_rows(summary: Summary) -> str:
+    """Count the rows of a report, and those that are left out of it, or in part."""
+    parts, left_out = (
+        [counted(summary["n_rows"], "row")],
+        summary["settings"]["left_out"],
+    )
+    if left_out is not None:
+        parts.append(f"{whole(left_out['n_rows'])} more left out")
+    names = [attribute["name"] for attribute in summary["attributes"]]
+    for attribute in summary["attributes"]:
+        n, name = attribute["n_missing"], attribute["name"]
+        if n and not (len(names) > 1 and CROSS.join(names[:-1]) == name):
+            parts.append(f"{whole(n)} of unknown {name}")
+    return ", ".join(parts)
 
 
 def ask(question: str, settings: Summary) -> str:
@@ -94,25 +122,33 @@ def _put_result(summary: Summary, attribute: Summary, result: Summary) -> None:
     answers = states(result, settings)
     keys = {measure["key"] for measure, _ in answers if measure is not None}
     found = {m["question"] for m, state in answers if m and state == "significant"}
+    repeated = {*_repeated(result, settings)}
     for measure in result["measures"]:
         measure["title"] = titles[measure["key"]]
         measure["answers"] = measure["key"] in keys | {"calibration_gap"}
         measure["note"] = " ".join(note(measure))
         measure["finding"] = describe(summary, attribute, measure)
-        measure["tested"] = ""
-        if (pair := _other_pair(attribute, measure)) is not None:
-            gap = amount(pair["gap"], measure["key"])
-            measure["tested"] = f"{_pair_text(pair)}: {gap}"
+        measure["shown"] = measure["key"] not in repeated
+        measure["level"] = level_of(measure["question"], [m for m, _ in answers])
+        measure["decider"] = _decider(summary, attribute, measure)
         sentences = add_chance(
             summary, attribute, measure, measure["question"] in found
         )
         measure["sentence"] = " ".join(sentences)
     for table in result["impact_ratios"] or ():
-        arguments = table["kind"], table["rows"], settings["confidence_level"]
-        table["sentence"] = " ".join(describe_ratios(*arguments))
+        sentences = describe_ratios(
+            table["kind"], table["rows"], level=settings["confidence_level"]
+        )
+        table["sentence"] = " ".join(sentences)
+    if (table := result["pooled"]) is not None:
+        for row in table["rows"]:
+            row["title"] = RATES[row["rate"]]
+        columns, level = " or ".join(table["columns"]), settings["confidence_level"]
+        table["sentence"] = say("pooled", columns=columns, level=100 * level)
     if (table := result["strata"]) is not None:
         for row in table["rows"]:
             row |= {"title": titles[row["key"]], "tested": ""}
+            row["shown"] = row["key"] not in repeated
             if (pair := row["pair"]) is not None:
                 gap = amount(pair["gap"], row["key"])
                 row["tested"] = f"{_pair_text(pair)} in {pair['stratum']}: {gap}"
@@ -122,14 +158,37 @@ def _put_result(summary: Summary, attribute: Summary, result: Summary) -> None:
         table["sentence"] = " ".join(describe_strata(table, title))
 
 
+def _repeated(result: Summary, settings: Summary) -> Iterator[str]:
+    """Name the metrics that pages leave out, as another metric is the same number.
+
+    CVaR fairness, for example, is the largest gap (with another interval) if its tail
+    is a single group. Metrics that were asked for by name are not left out.
+    """
+    by_key = {measure["key"]: measure for measure in result["measures"]}
+    is_asked = settings["metrics"] is not None or "max_gap" not in by_key
+    tail = by_key.get("cvar_fairness")
+    if tail and tail["attained"]["n_tail"] == 1 and not is_asked:
+        yield "cvar_fairness"
+
+
+def _decider(summary: Summary, attribute: Summary, measure: Summary) -> Summary | None:
+    """Return the pair that decides a test, if the value belongs to another pair."""
+    if (pair := _other_pair(attribute, measure)) is None:
+        return None
+    shown = measure["decided"] or {"value": pair["gap"], "lower": None, "upper": None}
+    numbers = {name: shown[name] for name in ("value", "lower", "upper")}
+    text = f"{_pair_text(pair)}{_describe_cell(summary, pair)}"
+    return {"key": measure["key"], "pair": text, **numbers}
+
+
 def verdict(summary: Summary) -> Summary:
     """Draw the conclusions of a summary.
 
-    "leads" holds for each model a sentence for each question ("answers"), all of them
-    ("text"), what was found beside them ("further"), and what changed from the first
-    model on ("changes"). "glance" holds the metrics that answer by attribute and model,
-    "points" a sentence on each of them, "limits" each metric that has a limit of its
-    own, and whether it is kept.
+    "leads" has an entry for each model: a sentence on each question ("answers"), all
+    these sentences ("text"), further findings ("further"), and changes from the first
+    model ("changes"). "glance" has the metrics that answer, by attribute and model.
+    "points" has a sentence on each of these metrics. "limits" has each metric with a
+    limit of its own, and says whether the limit is kept.
     """
     settings, limits = summary["settings"], [*_judge_limits(summary)]
     glance, points = [], []
@@ -156,39 +215,59 @@ def verdict(summary: Summary) -> Summary:
 
 
 def states(result: Summary, settings: Summary) -> list[tuple[Summary | None, str]]:
-    """Return the metric that answers each question, and how certain its difference is.
+    """Return the metric that answers each question, and what its test shows.
 
-    Up to three tests are made of each model and attribute, so their p-values are
-    adjusted (Holm): the probability of any false finding is at most `LEVEL`.
+    Each model and attribute has up to three tests. Their p-values are adjusted by
+    Holm's method, so that any finding is false with a probability of at most `LEVEL`.
     """
     by_key = {measure["key"]: measure for measure in result["measures"]}
     values = {key: measure["value"] for key, measure in by_key.items()}
     keys = [answer_to(question, values) for question in questions_of(settings)]
     chosen = [None if key is None else by_key[key] for key in keys]
-    pvalues = sorted(m["pvalue"] for m in chosen if m and m["pvalue"] is not None)
-    largest = 0.0  # of the p-values that are small after adjustment
-    for i, pvalue in enumerate(pvalues):
-        if pvalue * (len(pvalues) - i) > LEVEL * (1 + 1e-9):
+    return [
+        (measure, _state(measure, level_of(question, chosen), result))
+        for question, measure in zip(questions_of(settings), chosen, strict=True)
+    ]
+
+
+def level_of(question: str, answers: Sequence[Summary | None]) -> float:
+    """Return the largest p-value of a question that is significant beside the others'.
+
+    It is small after adjustment (Holm).
+    """
+    others = sorted(
+        m["pvalue"]
+        for m in answers
+        if m and m["question"] != question and m["pvalue"] is not None
+    )
+    level = LEVEL / (len(others) + 1)
+    for i, pvalue in enumerate(others):
+        if not _is_at_most(pvalue, level):
             break
-        largest = pvalue
-    return [(measure, _state(measure, largest, result)) for measure in chosen]
+        level = LEVEL / (len(others) - i)
+    return level
 
 
-def _state(measure: Summary | None, largest: float, result: Summary) -> str:
-    """Compare a p-value with the largest that is small after adjustment."""
+def _is_at_most(pvalue: float, level: float) -> bool:
+    """Return whether a p-value is at most a level, up to rounding."""
+    return pvalue <= level * (1 + 1e-9)
+
+
+def _state(measure: Summary | None, level: float, result: Summary) -> str:
+    """Name what the test of a metric shows; `level` is the largest small p-value."""
     if measure is None:
         return "not asked"
     if measure["value"] is None:
         return "not computable"
     if measure["pvalue"] is None:
         return "not tested"
-    if measure["pvalue"] <= largest:
+    if _is_at_most(measure["pvalue"], level):
         return "significant"
     return "weak evidence" if _signs(measure, result) else "no evidence"
 
 
 def _signs(measure: Summary, result: Summary) -> list[str]:
-    """Describe weak evidence for a difference that is not significant."""
+    """Describe weak evidence of a difference that is not significant."""
     signs, lower = [], (measure["decided"] or measure)["lower"]
     if measure["pvalue"] <= LEVEL:
         signs.append(say("sign of the p-value", pvalue=f"{measure['pvalue']:.2g}"))
@@ -197,7 +276,12 @@ def _signs(measure: Summary, result: Summary) -> list[str]:
     groups = result.get("groups") or ()
     differing = [quote(g["label"]) for g in groups if g.get("differs")]
     if measure["question"] == "decisions" and differing:
-        signs.append(say("sign of the groups", groups=listed(differing)))
+        both = len(groups) == len(differing) == 2
+        name = "sign of two groups" if both else "sign of the groups"
+        signs.append(say(name, groups=listed(differing)))
+    wrong = any(group.get("accuracy_differs") for group in groups)
+    if measure["question"] == "errors" and wrong:
+        signs.append(say("sign of the error rates"))
     return signs
 
 
@@ -225,21 +309,57 @@ def _lead(summary: Summary, model: int, limits: Sequence[Summary]) -> Summary:
 
 
 def _answers(summary: Summary, model: int) -> Iterator[Summary]:
-    """Answer each question in a sentence, or one for each state of attributes."""
+    """Answer each question in a sentence.
+
+    If attributes have different answers, there is a sentence for each answer.
+    """
     settings = summary["settings"]
     found = {
-        attribute["name"]: [s for _, s in states(attribute["results"][model], settings)]
+        attribute["name"]: states(attribute["results"][model], settings)
         for attribute in summary["attributes"]
     }
     for i, question in enumerate(questions_of(settings)):
         what, texts = noun_of(question, settings), []
         for state in STATES:
-            names = [name for name, of_name in found.items() if of_name[i] == state]
-            if names:
+            names = [name for name in found if found[name][i][1] == state]
+            alone = [
+                name
+                for name in names
+                if state == "significant" and _differ_alone(found[name][i][0])
+            ]
+            if names := [name for name in names if name not in alone]:
                 texts.append(say(state, what=what, names=listed(names)))
+            for name in alone:
+                missing = _name_missing(summary, name)
+                values = {"what": what, "missing": missing, "name": name}
+                texts.append(say("significant of missing", **values))
         if texts:
             text = " ".join(map(_capitalised, texts))
             yield {"question": question, "text": text}
+
+
+def _differ_alone(measure: Summary | None) -> bool:
+    """Return whether all significant differences concern a missing group."""
+    pairs = _significant(measure) if measure else []
+    return bool(pairs) and all(any(map(is_missing, one["pair"])) for one in pairs)
+
+
+def _significant(measure: Summary) -> list[Summary]:
+    """Return the pairs of groups that differ significantly, as the verdict counts."""
+    level = measure["level"]
+    return [pair for pair in measure["pairs"] if _is_at_most(pair["pvalue"], level)]
+
+
+def _name_missing(summary: Summary, name: str) -> str:
+    """Return the name of what is missing, of one attribute or of several."""
+    found = [
+        attribute["name"]
+        for attribute in summary["attributes"]
+        for group in [*attribute["groups"], *attribute["aside"]]
+        if is_missing(group["label"])
+    ]
+    names = name.split(CROSS)
+    return " or ".join([one for one in names if one in found] or names)
 
 
 def _nothing_to_compare(summary: Summary, model: int) -> str | None:
@@ -265,15 +385,20 @@ def _capitalised(text: str) -> str:
 def _changes(summary: Summary, model: int) -> Iterator[Summary]:
     """Describe how much changed from the first model to another."""
     settings, values = summary["settings"], summary["models"][model]
-    level = 100 * settings["confidence_level"]
+    level, are_paired = 100 * settings["confidence_level"], True
     for key in ("accuracy", "average_precision", "r2"):
         beside = (values["beside_first"] or {}).get(key)
+        after, what = values["performance"].get(key), _PERFORMANCES[key]
+        before = summary["models"][0]["performance"].get(key)
         if beside is not None:
-            after, what = values["performance"][key], _PERFORMANCES[key]
-            yield {
-                "question": "performance",
-                "text": _change("performance", beside, after, number, what, "", level),
-            }
+            text = _change("performance", beside, after, number, what, "", level)
+            yield {"question": "performance", "text": text}
+        elif before is not None and after is not None:
+            ends = {"before": number(before), "after": number(after)}
+            text = say("performance unpaired", what=what, **ends)
+            yield {"question": "performance", "text": text}
+            are_paired = False
+    unpaired = list[Measure]()
     for i, question in enumerate(questions_of(settings)):
         for attribute in summary["attributes"]:
             measure, _ = states(attribute["results"][model], settings)[i]
@@ -289,9 +414,19 @@ def _changes(summary: Summary, model: int) -> Iterator[Summary]:
             if beside is None:
                 ends = {"before": write(first["value"]), "after": write(after) + unit}
                 text = say("change unpaired", what=what, name=name, **ends)
+                unpaired.append(metric)
             else:
                 text = _change("change", beside, after, write, what, name, level, unit)
             yield {"question": question, "text": text}
+    are_paired &= not any(metric.bounded for metric in unpaired)
+    if not are_paired:
+        of_people = settings["n_people"] is not None
+        text = say("changes of people" if of_people else "changes of counts")
+        yield {"question": "intervals", "text": text}
+    elif unpaired:
+        names = dict.fromkeys(quote(metric.title) for metric in unpaired)
+        text = say("changes without", names=listed([*names]))
+        yield {"question": "intervals", "text": text}
     open_ones = [
         measure
         for attribute in summary["attributes"]
@@ -332,7 +467,7 @@ def _change(
     level: float,
     unit: str = "",
 ) -> str:
-    """Say that a value fell, rose, or that it may have done neither."""
+    """Say that a value fell, that it rose, or that the rows show neither."""
     value, lower, upper = (beside[key] for key in ("value", "lower", "upper"))
     ends = {"before": write(after - value), "after": write(after) + unit}
     change = write(abs(value)) + unit
@@ -347,7 +482,7 @@ def _change(
 
 
 def _calibration(summary: Summary, model: int) -> Iterator[str]:
-    """Say by which attributes groups with the same scores have other outcomes."""
+    """Name the attributes whose groups differ in outcomes at the same scores."""
     names = [
         attribute["name"]
         for attribute in summary["attributes"]
@@ -365,7 +500,7 @@ _BESIDE_LIMIT = "within a limit", "above a limit", "limit open"
 
 
 def _describe_limit(summary: Summary, model: int) -> Iterator[str]:
-    """Say which differences are certified to be within the limit, above, or neither."""
+    """Say which differences are certified to keep the limit, exceed it, or neither."""
     settings = summary["settings"]
     limit, questions = settings["limit"], questions_of(settings)
     if not isinstance(limit, float):
@@ -388,7 +523,7 @@ def _describe_limit(summary: Summary, model: int) -> Iterator[str]:
 
 
 def _judge_limit(measure: Summary, limit: float) -> str:
-    """Return whether a metric is certified within a limit, above, or neither."""
+    """Say if a metric is certified to be within a limit, above it, or neither."""
     if measure["certified"] is not None and measure["certified"] <= limit:
         return "within a limit"
     above = measure["lower"] is not None and measure["lower"] > limit
@@ -396,9 +531,10 @@ def _judge_limit(measure: Summary, limit: float) -> str:
 
 
 def _judge_limits(summary: Summary) -> Iterator[Summary]:
-    """Compare each metric that has a limit of its own with it, by attribute and model.
+    """Compare each metric that has a limit of its own with this limit.
 
-    A metric that is undefined or not computed does not keep its limit.
+    There is an entry for each attribute and model. Undefined metrics, and metrics that
+    were not computed, do not keep their limit.
     """
     settings = summary["settings"]
     limits, level = settings["limit"], 100 * settings["confidence_level"]
@@ -411,14 +547,17 @@ def _judge_limits(summary: Summary) -> Iterator[Summary]:
                     ratio = result["smallest_ratio"]
                     kept, text = _ratio_beside(ratio, level, named)
                 else:
-                    kept, text = _value_beside(measures.get(key), key, named)
+                    measure, why = measures.get(key), ""
+                    if measure is None or measure["value"] is None:
+                        why = _why_not(summary, attribute, position, measure, key)
+                    kept, text = _value_beside(measure, key, named | {"why": why})
                 yield {"metric": key, "position": position, "kept": kept, "text": text}
 
 
 def _ratio_beside(
     ratio: Summary | None, level: float, named: Summary
 ) -> tuple[bool, str]:
-    """Say whether the smallest impact ratio is at least a limit."""
+    """Say whether the smallest impact ratio reaches a limit."""
     if ratio is None:
         return False, say("no ratio", **named)
     low, high = ratio["low"], ratio["high"]
@@ -454,8 +593,31 @@ def _value_beside(
     return kept, text + _doubt(measure["lower"], measure["upper"], named["limit"])
 
 
+def _why_not(
+    summary: Summary,
+    attribute: Summary,
+    position: int,
+    measure: Summary | None,
+    key: str,
+) -> str:
+    """Say why a metric that has a limit has no value, and what has one."""
+    settings = summary["settings"]
+    if measure is not None:
+        return f": {_reason(attribute, measure)}".replace("Cannot be computed: ", "", 1)
+    if settings["metrics"] not in (None, "all") and key not in settings["metrics"]:
+        return ": it is not among the metrics that were asked for"
+    scored = summary["models"][position]["scores"]
+    is_of_scores = MEASURES[key].question == "scores"
+    if is_of_few_groups(key) and attribute["comparison"] == "pooled" and scored:
+        return ": it compares few groups"
+    why = f": it needs {needs_of(key, settings['scale'])}"
+    if is_of_scores and not scored and summary["positive"] is not None:
+        why += "; demographic_parity_difference compares decisions"
+    return why
+
+
 def _doubt(lower: float | None, upper: float | None, limit: float) -> str:
-    """Say that an interval has values on both sides of a limit."""
+    """Say that an interval contains values on both sides of a limit."""
     if lower is None or upper is None or not lower < limit < upper:
         return ""
     return f" {say('limit inside')}"
@@ -466,42 +628,75 @@ def _point(
 ) -> Summary:
     """State the finding of the metric that answers a question.
 
-    It is about the pair of groups that decides the test. People whose group is missing
-    make no headline.
+    The finding is on the pair of groups that decides the test, but not on people whose
+    group is missing.
     """
-    settings = summary["settings"]
-    named = {"question": measure["question"], "state": state}
     labels = [group["label"] for group in attribute["groups"]]
     shown = measure | (measure["decided"] or {})
     pair = [labels[i] for i in shown["attained"]["pair"] if i is not None and labels]
     if measure["value"] is not None and any(map(is_missing, pair)):
-        return named | {"text": _exclude_missing(measure)}
-    finding = describe(summary, attribute, shown)
-    texts = [_add_interval(finding, shown, settings, state)]
-    if measure["decided"]:
-        texts += _name_furthest(summary, labels, measure)
+        texts = [*_tell_known(summary, attribute, measure, state)]
+    else:
+        of_pair = measure["decided"] or _other_pair(attribute, measure) is None
+        excludes = state == "significant" and bool(of_pair)
+        texts = [_tell_finding(summary, attribute, shown, excludes)]
+        if measure["decided"]:
+            texts += _name_furthest(summary, labels, measure, state)
     if state == "weak evidence":
         texts.append(say("signs", signs="; ".join(_signs(measure, result))))
     if state == "significant" and measure["n_groups"] > 2 and measure["pairs"]:
-        texts.append(_count_pairs(attribute, measure))
-    return named | {"text": " ".join(texts)}
+        texts += _count_pairs(attribute, measure, result["groups"])
+    if measure["question"] == "errors":
+        texts += _name_error_rates(result)
+    return {"question": measure["question"], "state": state, "text": " ".join(texts)}
+
+
+def _name_error_rates(result: Summary) -> Iterator[str]:
+    """Name the groups whose error rates differ from all others' in tests."""
+    groups = [g for g in result["groups"] if g.get("accuracy_differs") is not None]
+    found = [group for group in groups if group["accuracy_differs"]]
+    found.sort(key=lambda group: group["accuracy"])
+    named = [
+        f"{quote(group['label'])} ({percent(1 - group['accuracy'])}, others "
+        f"{percent(1 - group['accuracy_of_others'])})"
+        for group in found
+    ]
+    if named:
+        verb, names = "differs" if len(named) == 1 else "differ", listed(named, 12)
+        values = {"of": len(groups), "n": len(named), "verb": verb, "groups": names}
+        yield say("error rates differ", **values)
+    elif groups:
+        yield say("no error rate differs", of=len(groups))
 
 
 def _name_furthest(
-    summary: Summary, labels: list[str], measure: Summary
+    summary: Summary, labels: list[str], measure: Summary, state: str
 ) -> Iterator[str]:
-    """Name the groups that are furthest apart, where others decide the test."""
-    place = measure["attained"]
-    pair = [None if i is None else labels[i] for i in place["pair"]]
-    if any(map(is_missing, pair)):
+    """Name the groups with the largest gap, if another pair decides the test."""
+    place, pair = measure["attained"], measure["furthest"]
+    value, unit = measure["value"], MEASURES[measure["key"]].text_of
+    if pair is None or any(map(is_missing, pair["pair"])):
         return
-    first, second = (quoted(labels, i) for i in place["pair"])
+    if math.isclose(value, measure["decided"]["value"], rel_tol=1e-9, abs_tol=1e-9):
+        return  # as far apart, not further
+    kind = (
+        "further apart, too" if state == "significant" else "further apart, less clear"
+    )
+    if not _is_at_most(pair["pvalue"], LEVEL):
+        kind = "further apart by chance"
+    elif not _is_at_most(pair["pvalue"], measure["level"]):
+        kind = "further apart, less clear"
+    null, by_chance = pair["null_mean"], ""
+    if null is not None:
+        by_chance = f" ({unit(null)} on average)"
+    first, second = (quote_group(labels, i) for i in place["pair"])
     among = place["classes"] if measure["question"] == "errors" else None
     yield say(
-        "further apart",
+        kind,
         pair=f"{first} and {second}",
         cell=_describe_cell(summary, {"classes": among}),
-        gap=MEASURES[measure["key"]].text_of(measure["value"]),
+        gap=unit(value),
+        by_chance=by_chance,
     )
 
 
@@ -510,40 +705,53 @@ def is_missing(label: str | None) -> bool:
     return label is not None and MISSING_LABEL in label.split(", ")
 
 
-def _exclude_missing(measure: Summary) -> str:
-    """Say which groups differ most, where a missing group differs more."""
-    gaps = [pair for pair in measure["pairs"] if not any(map(is_missing, pair["pair"]))]
-    if not gaps:
-        return say("missing differs alone")
-    gap = MEASURES[measure["key"]].text_of(gaps[0]["gap"])
-    return say("missing differs most", pair=_pair_text(gaps[0]), gap=gap)
+def _tell_known(
+    summary: Summary, attribute: Summary, measure: Summary, state: str
+) -> Iterator[str]:
+    """Say which known groups differ, where a missing group differs most."""
+    found = [p for p in _significant(measure) if not any(map(is_missing, p["pair"]))]
+    if measure["known"] is not None:
+        shown = measure | measure["known"]
+        excludes = state == "significant" and bool(found)
+        yield _tell_finding(summary, attribute, shown, excludes)
+    is_told = measure["known"] is None or state == "significant"
+    if is_told and measure["pairs"] and not found:
+        yield say("no known group differs")
+    name = _name_missing(summary, attribute["name"])
+    verb = "stand out" if measure["decided"] else "differ"
+    yield say("missing differs most", name=name, verb=verb)
 
 
-def _add_interval(finding: str, measure: Summary, settings: Summary, state: str) -> str:
-    """Add the interval of a metric to its finding.
+def _tell_finding(
+    summary: Summary, attribute: Summary, measure: Summary, excludes_zero: bool
+) -> str:
+    """Describe a metric with its interval.
 
-    A value of 0, which a test has rejected, is no part of an interval that reaches it:
-    of 0 the whole error is on one side, of larger values half on each.
+    If a test has rejected the value 0, an interval that reaches 0 does not contain it:
+    the error of the interval at 0 is all on one side, at larger values half on each
+    side.
     """
+    finding = describe(summary, attribute, measure)
     if measure["lower"] is None:
         return f"{finding}."
-    unit = MEASURES[measure["key"]].unit
+    unit, level = MEASURES[measure["key"]].unit, summary["settings"]["confidence_level"]
     low, high = unit(measure["lower"]), unit(measure["upper"])
-    values = {"finding": finding, "level": 100 * settings["confidence_level"]}
-    if state == "significant" and low == unit(0.0):
-        return say("interval above 0", high=high, **values)
-    return say("interval", low=low, high=high, **values)
+    kind = "interval"
+    if excludes_zero and low == unit(0.0):
+        kind = "interval without 0"
+    return say(kind, finding=finding, level=100 * level, low=low, high=high)
 
 
 def _other_pair(attribute: Summary, measure: Summary) -> Summary | None:
-    """Return the pair that decides a test, if the value is of another pair."""
+    """Return the pair that decides a test, if the value belongs to another pair."""
     if not measure["pairs"]:
         return None
     first, value = measure["pairs"][0], measure["value"]
     labels = [group["label"] for group in attribute["groups"]]
     pair = [None if i is None else labels[i] for i in measure["attained"]["pair"]]
     close = math.isclose(first["gap"], value, rel_tol=1e-9, abs_tol=1e-9)
-    return None if close and {*pair} == {*first["pair"]} else first
+    all_equal = close and math.isclose(value, 0.0, abs_tol=1e-9)
+    return None if all_equal or (close and {*pair} == {*first["pair"]}) else first
 
 
 def _pair_text(pair: Summary) -> str:
@@ -553,9 +761,11 @@ def _pair_text(pair: Summary) -> str:
     return f"{quote(first)} and {other}"
 
 
-def _count_pairs(attribute: Summary, measure: Summary) -> str:
+def _count_pairs(
+    attribute: Summary, measure: Summary, rows: Sequence[Summary]
+) -> Iterator[str]:
     """Say how many groups, or pairs of groups, differ significantly."""
-    pairs, n_groups = measure["pairs"], measure["n_groups"]
+    pairs, n_groups = _significant(measure), measure["n_groups"]
     n = len({tuple(pair["pair"]) for pair in pairs})
     if pairs[0]["pair"][1] is None:
         verb = "differs" if n == 1 else "differ"
@@ -566,33 +776,45 @@ def _count_pairs(attribute: Summary, measure: Summary) -> str:
             if group["label"] in differ
         ]
         groups = listed(named)
-        return say("groups counted", of=n_groups, n=n, verb=verb, groups=groups)
-    if n == 1:
-        return say("pair differs", pair=_pair_text(pairs[0]))
-    return say(
-        "pairs counted", of=math.comb(n_groups, 2), n=n, pairs=_name_pairs(pairs)
-    )
+        yield say("groups counted", of=n_groups, n=n, verb=verb, groups=groups)
+        marked = {row["label"] for row in rows if row.get("differs")}
+        if measure["question"] == "decisions" and marked > differ:
+            verb = "differs" if len(marked) == 1 else "differ"
+            yield say("groups by another test", n=len(marked), verb=verb)
+    elif n == 1:
+        yield say("pair differs", pair=_pair_text(pairs[0]))
+    else:
+        names, of = _name_pairs(pairs, _FEW_PAIRS), math.comb(n_groups, 2)
+        yield say("pairs counted", of=of, n=n, pairs=names)
 
 
-def _pairs_differ(pairs: Sequence[Summary]) -> str:
-    """Say between which groups the difference is significant, each pair once."""
+def _pairs_differ(measure: Summary) -> str:
+    """Name the groups between which differences are significant, each pair once.
+
+    Where it is not, after adjustment for the questions, the p-value alone is small.
+    """
+    pairs, kind = _significant(measure), "differ"
+    if not pairs:
+        pairs, kind = measure["pairs"], "small"
     if pairs[0]["pair"][1] is None:
         groups = dict.fromkeys(quote(pair["pair"][0]) for pair in pairs)
-        return say("groups differ", groups=listed([*groups]))
-    kind = "pair differs" if len({*map(_pair_text, pairs)}) == 1 else "pairs differ"
-    return say(kind, pair=_name_pairs(pairs), pairs=_name_pairs(pairs))
+        return say(f"groups {kind}", groups=listed([*groups]))
+    if len({*map(_pair_text, pairs)}) > 1:
+        return say(f"pairs {kind}", pairs=_name_pairs(pairs))
+    kind = "pair differs" if kind == "differ" else "pair small"
+    return say(kind, pair=_pair_text(pairs[0]))
 
 
-def _name_pairs(pairs: Sequence[Summary]) -> str:
-    """Name pairs of groups, each once, and count those beyond `_MOST_PAIRS`."""
+def _name_pairs(pairs: Sequence[Summary], at_most: int = _MOST_PAIRS) -> str:
+    """Name pairs of groups, each once, and count those beyond some number."""
     names = [*dict.fromkeys(map(_pair_text, pairs))]
-    if len(names) > _MOST_PAIRS:
-        names[_MOST_PAIRS:] = [counted(len(names) - _MOST_PAIRS, "more pair")]
+    if len(names) > at_most:
+        names[at_most:] = [counted(len(names) - at_most, "more pair")]
     return "; ".join(names)
 
 
 def _count_tests(summary: Summary) -> Summary:
-    """Count the p-values of a report, and those that are small."""
+    """Return the number of p-values in a report, and of those that are small."""
     results = [result for named in summary["attributes"] for result in named["results"]]
     measures = [measure for result in results for measure in result["measures"]]
     pvalues = [m["pvalue"] for m in measures if m["pvalue"] is not None]
@@ -618,7 +840,7 @@ def _questions_tested(summary: Summary, results: Sequence[Summary]) -> str:
 
 
 def cautions(summary: Summary) -> Iterator[str]:
-    """List the limits of the numbers of a report."""
+    """List what limits the numbers of a report."""
     settings = summary["settings"]
     compares_numbers = settings["scale"] == "real"
     yield from _describe_left_out(summary)
@@ -661,23 +883,36 @@ _COUNTED = {
 
 
 def tell_independence(settings: Summary) -> str:
-    """Say what is taken to be independent: rows, or people with their rows."""
+    """Say what is assumed independent: rows, or people with all their rows."""
     of_people = settings["n_people"] is not None
     return say("independent people" if of_people else "independent rows")
 
 
 def methods(summary: Summary) -> Iterator[str]:
-    """Say in short how intervals and tests are made."""
+    """Say in short how intervals and tests are computed."""
     settings = summary["settings"]
     yield tell_independence(settings)
     yield say("intervals", level=100 * settings["confidence_level"])
     if n := settings["n_permutations"]:
         units = "rows" if settings["n_people"] is None else "people"
         yield say("permutations", units=units, n=whole(n))
+        yield say("small p-values")
     results = [result for named in summary["attributes"] for result in named["results"]]
+    measures = [measure for result in results for measure in result["measures"]]
+    resampled = dict.fromkeys(
+        quote(m["title"])
+        for m in measures
+        if m["lower"] is not None and not MEASURES[m["key"]].bounded
+    )
+    if resampled:
+        n_resamples = whole(settings["n_resamples"])
+        yield say("resampled", names=listed([*resampled]), n=n_resamples)
     groups = [group for result in results for group in result["groups"]]
-    if any(group.get("differs") is not None for group in groups):
+    tested = "differs", "accuracy_differs"
+    if any(group.get(name) is not None for group in groups for name in tested):
         yield say("differs from the rest")
+    if {"max_gap", "cvar_fairness"} & {measure["key"] for measure in measures}:
+        yield say("average group")
 
 
 def advice(summary: Summary) -> Iterator[tuple[str, str]]:
@@ -688,8 +923,11 @@ def advice(summary: Summary) -> Iterator[tuple[str, str]]:
         code = f'encode_groups(..., rare="merge", min_group_size={_SMALL})'
         yield "Join small groups", code
         yield "The same on the command line", f"--rare merge --min-group-size {_SMALL}"
-    if len(names) > 2 and CROSS.join(names[:-1]) != names[-1]:
+    crossed = CROSS.join(names[:-1]) == names[-1]
+    if len(names) > 2 and not crossed:
         yield "Compare groups of several attributes together", "intersection=True"
+    elif small and crossed and _may_be_pooled(summary["settings"]):
+        yield "Pool the rates of small groups of both attributes", "intersection=True"
     untested = [
         measure
         for attribute in summary["attributes"]
@@ -703,8 +941,13 @@ def advice(summary: Summary) -> Iterator[tuple[str, str]]:
         yield "Test all metrics", 'metrics="all"'
 
 
+def _may_be_pooled(settings: Summary) -> bool:
+    """Return whether rates could be pooled, but pooling was not asked for."""
+    return settings["decides"] and settings["intersection"] is None
+
+
 def _describe_left_out(summary: Summary) -> Iterator[str]:
-    """Say which rows are left out of all numbers, or of one attribute's."""
+    """Say which rows are left out of all numbers, or of those of one attribute."""
     left_out, n_rows = summary["settings"]["left_out"], summary["n_rows"]
     if left_out is not None:
         n, columns = left_out["n_rows"], map(quote, left_out["columns"])
@@ -758,7 +1001,7 @@ def _round_up(value: float) -> str:
 
 
 def _describe_few_rows(attribute: Summary, compares_numbers: bool) -> Iterator[str]:
-    """Say which groups are left out, and how uncertain the rates of small ones are."""
+    """Say which groups are left out, and how uncertain rates of small groups are."""
     name, groups, aside = (attribute[key] for key in ("name", "groups", "aside"))
     if len(groups) < 2:
         yield say(
@@ -792,7 +1035,7 @@ def _describe_few_rows(attribute: Summary, compares_numbers: bool) -> Iterator[s
 def _describe_undefined(
     summary: Summary, attribute: Summary, result: Summary
 ) -> Iterator[str]:
-    """Say which metrics are undefined or limited."""
+    """Say which metrics are undefined, and which have limits."""
     if len(attribute["groups"]) < 2:
         return
     model = f", {result['model']}" if len(summary["models"]) > 1 else ""
@@ -807,13 +1050,13 @@ def _describe_undefined(
 
 
 def describe(summary: Summary, attribute: Summary, measure: Summary) -> str:
-    """Describe a metric without regard to chance, in a sentence without full stop."""
+    """Describe the value of a metric in a sentence without full stop, chance aside."""
     key, place, settings = measure["key"], measure["attained"], summary["settings"]
     labels = [group["label"] for group in attribute["groups"]]
     if measure["value"] is None:
         return _reason(attribute, measure)
     metric = MEASURES[key]
-    first, second = (quoted(labels, group) for group in place["pair"])
+    first, second = (quote_group(labels, group) for group in place["pair"])
     ours, theirs = (
         "" if x is None else metric.format_group(x) for x in place["figures"]
     )
@@ -823,6 +1066,8 @@ def describe(summary: Summary, attribute: Summary, measure: Summary) -> str:
     name = key if key in SENTENCES else "other"
     if key in _MORE:
         values |= _MORE[key](summary, measure, values)
+    if key == "max_gap" and math.isclose(measure["value"], 0.0, abs_tol=1e-9):
+        name = "max_gap of none"
     if key == "cvar_fairness" and place["n_tail"] == 1:
         name = "cvar_fairness of one"
     for kind, said in (
@@ -836,19 +1081,19 @@ def describe(summary: Summary, attribute: Summary, measure: Summary) -> str:
 
 
 def _average_words(summary: Summary, measure: Summary, values: Summary) -> Summary:
-    """Say on which side of the average a group is."""
+    """Say whether a group is above or below the average."""
     ours, theirs = measure["attained"]["figures"]
     return {"side": "above" if ours > theirs else "below"}
 
 
 def _tail_words(summary: Summary, measure: Summary, values: Summary) -> Summary:
-    """Count the groups that are furthest from the average."""
+    """Say how many groups, furthest from the average, are in the tail."""
     n_tail, n_groups = measure["attained"]["n_tail"], measure["n_groups"]
     return {"share": percent(1 - ALPHA), "n_tail": n_tail, "n_groups": n_groups}
 
 
 def _share_words(summary: Summary, measure: Summary, values: Summary) -> Summary:
-    """Turn shares of scores up to a score into shares above it."""
+    """Turn shares of scores up to a score into shares above the score."""
     attained = measure["attained"]
     ours, theirs = attained["figures"]
     shares = (values["second"], 1 - theirs), (values["first"], 1 - ours)
@@ -871,8 +1116,17 @@ def _overlap_words(summary: Summary, measure: Summary, values: Summary) -> Summa
     return {"overlap": percent(1 - measure["value"] / 2)}
 
 
+def _excess_words(summary: Summary, measure: Summary, values: Summary) -> Summary:
+    """Say how many more or fewer outcomes groups have than scores predict."""
+    ours, theirs = (
+        f"{points(abs(excess))} {'more' if excess >= 0 else 'fewer'}"
+        for excess in measure["attained"]["figures"]
+    )
+    return {"ours": ours, "theirs": theirs}
+
+
 def _error_words(summary: Summary, measure: Summary, values: Summary) -> Summary:
-    """Count the people of a true label, and name the label and the prediction."""
+    """Count the people with a true label in two groups, and name the prediction."""
     classes, attained = summary["classes"], measure["attained"]
     true, predicted = attained["classes"]
     people, others = (
@@ -882,7 +1136,8 @@ def _error_words(summary: Summary, measure: Summary, values: Summary) -> Summary
             ("first", "second"), attained["pair"], attained["sizes"], strict=True
         )
     )
-    labels = {"true": quote(classes[true]), "label": quote(classes[predicted])}
+    label = quote(summary["true_labels"][true])
+    labels = {"true": label, "label": quote(classes[predicted])}
     return {"people": people, "others": others, **labels}
 
 
@@ -894,6 +1149,7 @@ _MORE: dict[str, Callable[[Summary, Summary, Summary], Summary]] = {
     "mcdp_epsilon": _window_words,
     "madd": _overlap_words,
     "equalized_odds_difference": _error_words,
+    "calibration_gap": _excess_words,
 }
 
 
@@ -909,7 +1165,7 @@ def _reason(attribute: Summary, measure: Summary) -> str:
 
 
 def name_cell_with_size(cell: Summary) -> str:
-    """Name a group with a true label, and its number of rows of it."""
+    """Name a group with a true label, and its number of rows of this label."""
     return (
         f"{quote(cell['group'])} with the true label "
         f"{quote(cell['true_label'])} ({whole(cell['n'])})"
@@ -937,9 +1193,10 @@ def note(measure: Summary) -> Iterator[str]:
 def add_chance(
     summary: Summary, attribute: Summary, measure: Summary, is_found: bool
 ) -> Iterator[str]:
-    """Add to a finding whether it may be chance, and which pairs of groups differ.
+    """Say whether a finding may be chance, and which pairs of groups differ.
 
-    Where the verdict on the question is that groups differ, no other metric doubts it.
+    If the verdict on a question is that groups differ, no other metric of the question
+    doubts this.
     """
     yield f"{measure['finding']}."
     pvalue = measure["pvalue"]
@@ -953,9 +1210,11 @@ def add_chance(
         above = measure["lower"] is not None and measure["lower"] > 0
         doubt = "less clear" if is_found else "may be noise"
         state = "interval above, test not" if above else doubt
-        yield say(state, share=percent(pvalue))
+        several = measure["n_groups"] > 2 or measure["question"] == "errors"
+        as_much = "as much of several" if several and measure["pairs"] else "as much"
+        yield say(state, share=percent(pvalue), as_much=say(as_much))
     elif len(attribute["groups"]) > 2 and measure["pairs"]:
-        yield _pairs_differ(measure["pairs"])
+        yield _pairs_differ(measure)
 
 
 def _describe_cell(summary: Summary, pair: Summary) -> str:
@@ -963,7 +1222,8 @@ def _describe_cell(summary: Summary, pair: Summary) -> str:
     if pair["classes"] is None:
         return ""
     (true, predicted), classes = pair["classes"], summary["classes"]
-    among = f" among people with the true label {quote(classes[true])}"
+    label = quote(summary["true_labels"][true])
+    among = f" among people with the true label {label}"
     if len(classes) == 2:
         return among
     return f"{among} in how often {quote(classes[predicted])} is predicted"
@@ -990,7 +1250,7 @@ def describe_ratios(
 def _highest_and_smallest(
     what: str, compared: list[dict[str, Any]], level: float
 ) -> str:
-    """Say which group has the highest rate, and which the smallest ratio to it."""
+    """Name the group with the highest rate, and the group with the smallest ratio."""
     low = min(compared, key=lambda row: row["impact_ratio"])
     high = next(row for row in compared if row["status"] == "highest")
     if low["impact_ratio"] == 1:
@@ -1010,7 +1270,7 @@ def _highest_and_smallest(
 
 
 def describe_strata(table: Summary, title: str) -> Iterator[str]:
-    """Describe a table of strata, and what it leaves out."""
+    """Describe a table of strata, and say what the table leaves out."""
     if any(row["value"] is not None for row in table["rows"]):
         n, rows = whole(table["n_strata"]), counted(table["n_rows"], "row")
         yield say("strata", names=table["names"], n=n, rows=rows)
@@ -1028,7 +1288,7 @@ def describe_strata(table: Summary, title: str) -> Iterator[str]:
 
 
 def reason_left_out(stratum: Summary, least: int) -> str:
-    """Say why a stratum is left out, in whole or in part."""
+    """Say why a stratum is left out, altogether or in part."""
     if stratum["n_rows"] is not None:
         return say("few rows", rows=counted(stratum["n_rows"], "row"))
     if stratum["compared"] is not None:

@@ -1,4 +1,4 @@
-"""Plans of an audit: how many rows it needs, of which groups, and the draws."""
+"""Plan an audit: how many rows it needs, from which groups, and how to draw them."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ from skfair.groups import (
 )
 from skfair.metrics._cvar_fairness import (
     EXPONENT,
+    SamplingDesign,
     sampling_design,
     weighted_shares,
 )
@@ -258,7 +259,7 @@ def required_sample_size(
         raise ValueError("group_weights must have at least two groups, got one.")
     seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
 
-    def power_of(n: int) -> float:
+    def find_power(n: int) -> float:
         generator = np.random.default_rng(seed)
         equal, unequal = (
             simulated_estimates(
@@ -275,7 +276,7 @@ def required_sample_size(
         critical = np.quantile(equal, 1 - level, method="higher")
         return float(np.mean(unequal > critical))
 
-    n_samples, share = _smallest_size(power_of, power)
+    n_samples, share = _smallest_size(find_power, power)
     return SampleSizeResult(
         n_samples=n_samples,
         power=share,
@@ -293,10 +294,12 @@ def required_sample_size(
     )
 
 
-def _smallest_size(power_of: Callable[[int], float], power: float) -> tuple[int, float]:
-    """Return the least sample size of a given power, by doubling and bisection."""
+def _smallest_size(
+    find_power: Callable[[int], float], power: float
+) -> tuple[int, float]:
+    """Find the smallest sample size with at least `power`; return also its power."""
     low, high = 2, 4
-    share = power_of(high)
+    share = find_power(high)
     while share < power:
         if high > _LARGEST:
             raise ValueError(
@@ -304,12 +307,12 @@ def _smallest_size(power_of: Callable[[int], float], power: float) -> tuple[int,
                 f"{share:.3f}. Ask for a larger epsilon or a smaller alpha."
             )
         low, high = high, 2 * high
-        share = power_of(high)
+        share = find_power(high)
     while high > max(low + 1, low * _PRECISION):
         middle = max(low + 1, round(math.sqrt(low * high)))
         if middle >= high:
             break
-        tried = power_of(middle)
+        tried = find_power(middle)
         if tried >= power:
             high, share = middle, tried
         else:
@@ -318,7 +321,7 @@ def _smallest_size(power_of: Callable[[int], float], power: float) -> tuple[int,
 
 
 def _plan(method: Method, exponent: float) -> Plan:
-    """Return the plan as tests take it: its name, and an exponent."""
+    """Return the name of a plan, and its exponent, None for one without exponent."""
     if method == "weighted":
         return method, check_real("exponent", exponent, 0, math.inf, closed="left")
     if exponent != EXPONENT:
@@ -343,7 +346,7 @@ def _rate(weights: Floats, alpha: float, epsilon: float, plan: Plan) -> float:
 def _max_gap_bound(
     weights: Floats, epsilon: float, level: float, power: float
 ) -> float:
-    """Return the least number of rows of any test of the largest gap (equation 66)."""
+    """Return the smallest sample size of any test of the largest gap (equation 66)."""
     if np.ptp(weights) > 1e-12:
         return math.nan
     error = min((level + 1 - power) / 2, 0.5)  # mean of both probabilities of error
@@ -361,22 +364,20 @@ def simulated_estimates(
     n_simulations: int,
     generator: np.random.Generator,
 ) -> Floats:
-    """Return the rate variance (definition 7) estimated by each simulated audit."""
+    """Estimate the rate variance (definition 7) in simulated audits."""
     values = np.empty(n_simulations)
     n_in_block = max(1, _BLOCK // len(weights))
     for start in range(0, n_simulations, n_in_block):
         n_audits = min(n_in_block, n_simulations - start)
         rates = unequal_rates(weights, n_audits, tail, epsilon, generator)
-        sizes, (counted, one_row, two_rows) = draw_sizes(
-            weights, n, plan, n_audits, generator
-        )
+        sizes, design = draw_sizes(weights, n, plan, n_audits, generator)
         hits = np.zeros_like(sizes)
         sampled = sizes > 0
         hits[sampled] = generator.binomial(sizes[sampled], rates[sampled])
         # Sizes differ between audits, other than in RateVarianceEstimator.
         pairs = np.maximum(sizes * (sizes - 1), 1)
-        f1 = (hits * (hits - 1) / pairs) @ quotients(counted, two_rows)
-        f2 = (hits / np.maximum(sizes, 1)) @ quotients(counted, one_row)
+        f1 = (hits * (hits - 1) / pairs) @ quotients(design.weights, design.two_rows)
+        f2 = (hits / np.maximum(sizes, 1)) @ quotients(design.weights, design.one_row)
         values[start : start + n_audits] = f1 - f2**2
     return values
 
@@ -388,10 +389,10 @@ def unequal_rates(
     epsilon: float,
     generator: np.random.Generator,
 ) -> Floats:
-    """Return the rates of the groups in each audit, shape (n_audits, n_groups).
+    """Draw the rates of the groups in each audit, shape (n_audits, n_groups).
 
-    In groups of weight `tail`, chosen at random, they are 0.5 + epsilon and
-    0.5 - epsilon in turn; in the others 0.5.
+    Groups of total weight `tail`, chosen at random, have the rates 0.5 + epsilon and
+    0.5 - epsilon in turn; the other groups have the rate 0.5.
     """
     rates = np.full((n_audits, len(weights)), 0.5)
     if epsilon == 0:
@@ -413,14 +414,14 @@ def draw_sizes(
     plan: Plan,
     n_audits: int,
     generator: np.random.Generator,
-) -> tuple[NDArray[Any], tuple[Floats, Floats, Floats]]:
-    """Return the rows of each group in each audit, and the `sampling_design`."""
+) -> tuple[NDArray[Any], SamplingDesign]:
+    """Draw the number of rows of each group in each audit; return also the design."""
     n_groups = len(weights)
     method, exponent = plan
     if exponent is None:
         n_rows, chances = attribute_specific_plan(weights, n)
         sampled = generator.random((n_audits, n_groups)) < chances
-        return n_rows * sampled, (weights, chances, chances)
+        return n_rows * sampled, SamplingDesign(weights, chances, chances)
     shares = weighted_shares(weights, exponent)
     if n >= n_groups:
         sizes = generator.multinomial(n, shares, size=n_audits)
@@ -472,10 +473,10 @@ def rows_to_certify(
 
     Notes
     -----
-    The estimate of each pair of groups stays within a quantile of the supremum of the
-    noise above its true value, for all pairs at once, with probability `power`; the
-    upper bound of `certify` lies above the estimate by a normal quantile. The number is
-    conservative: in simulation the power was .97 to .99 for a power of .9.
+    With probability `power`, the estimates of all pairs of groups at once exceed their
+    true values by at most a quantile of the supremum of the noise. The upper bound of
+    `certify` lies above the estimate by a normal quantile. The number is conservative:
+    in simulation the power was .97 to .99 where .9 was asked for.
 
     Examples
     --------
@@ -626,7 +627,7 @@ def attribute_specific_sampling(
 def attribute_specific_plan(
     weights: Floats, n: int, gamma: float | None = None
 ) -> tuple[int, Floats]:
-    """Return rows of a sampled group, and the chance to sample each group."""
+    """Return the number of rows of a sampled group, and the chance of each group."""
     if gamma is None:
         if n < 2:
             raise ValueError(f"n must be at least 2, two rows of a group, got {n}.")
@@ -648,7 +649,7 @@ def attribute_specific_plan(
 def read_weights(
     group_weights: Mapping[Any, float] | ArrayLike, name: str = "group_weights"
 ) -> tuple[list[Any] | None, Floats]:
-    """Return the labels of the groups, None for an array, and their scaled weights."""
+    """Return the labels of group weights, None for an array, and the scaled weights."""
     if isinstance(group_weights, Mapping | pd.Series):
         weights = dict(group_weights.items())
         labels = list(weights)
@@ -657,7 +658,7 @@ def read_weights(
 
 
 def _make_series(counts: NDArray[Any], labels: list[Any] | None) -> pd.Series:
-    """Return rows of each group, indexed by its label."""
+    """Return the number of rows of each group, indexed by its label."""
     index = None if labels is None else pd.Index(labels, tupleize_cols=False)
     return pd.Series(counts, index=index, name="n_rows", dtype=np.int64)
 
@@ -732,7 +733,7 @@ def sample_rows(
 
 
 def _check_counts(counts: dict[Any, Any], groups: Groups) -> NDArray[np.int64]:
-    """Return the counts in the order of the groups, if there are enough rows."""
+    """Return the counts in the order of the groups; raise if a group has fewer rows."""
     bad = {
         label: count
         for label, count in counts.items()

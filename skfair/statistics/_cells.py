@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from skfair._rows import Rows
 from skfair._utils._arrays import Floats, Integers
-from skfair._utils._columns import floats_in, open_frame
+from skfair._utils._columns import open_frame, read_floats
+from skfair._utils._text import counted
 from skfair._utils._validation import check_integer, check_numbers, check_scores
 from skfair.groups import (
     Groups,
@@ -33,15 +34,15 @@ MAX_BINS = 2**52
 def merge_cells(rows: Rows) -> Rows:
     """Join entries of the same group, stratum, true label, and score, bin or decision.
 
-    Entries are sorted by score or decision first. Those that stand for nobody are left
-    out, and numbers of people where each entry is one.
+    Entries are sorted by score or decision first. Entries without people are left out;
+    `n` is None where each entry is one person.
     """
     rows = replace(rows.grouped(), position=None, fold=None, cluster=None)
     if rows.weight is not None and is_unweighted(rows):
-        rows = replace(rows, weight=None, squares=None, each=None)
+        rows = replace(rows, weight=None, squares=None, person_weight=None)
     others = rows.y_true, rows.strata, rows.weight, rows.low
-    of_scores = rows.y_pred.dtype == np.float64 and len(rows)
-    if of_scores and all(column is None for column in others):
+    has_scores = rows.y_pred.dtype == np.float64 and len(rows)
+    if has_scores and all(column is None for column in others):
         return _merge_scores(rows)
     columns = [_sortable(rows.y_pred), _sortable(rows.y_true)]
     strata = None if rows.strata is None else rows.strata.codes
@@ -53,7 +54,7 @@ def merge_cells(rows: Rows) -> Rows:
         ordered = key[order]
         new[1:] |= ordered[1:] != ordered[:-1]
     starts = np.flatnonzero(new)
-    merged = replace(rows[order[starts]], position=None, each=None)
+    merged = replace(rows[order[starts]], position=None, person_weight=None)
     if not len(starts):
         return merged
 
@@ -65,7 +66,7 @@ def merge_cells(rows: Rows) -> Rows:
     sums["n"] = None if (n == 1).all() else n.astype(np.int64)
     if rows.weight is not None:
         sums["weight"] = whole_if_exact(add(rows.weight))
-        sums["squares"] = whole_if_exact(add(rows.squared))
+        sums["squares"] = whole_if_exact(add(rows.entry_squares))
     if rows.low is not None and rows.high is not None:
         sums["low"] = np.minimum.reduceat(rows.low[order], starts)
         sums["high"] = np.maximum.reduceat(rows.high[order], starts)
@@ -87,7 +88,7 @@ def is_unweighted(rows: Rows) -> bool:
     if rows.weight is None:
         return True
     n = 1 if rows.n is None else rows.n
-    return bool((rows.weight == n).all() and (rows.squared == n).all())
+    return bool((rows.weight == n).all() and (rows.entry_squares == n).all())
 
 
 def _sortable(values: Any) -> Any:
@@ -125,7 +126,7 @@ def join_cells(first: Rows, second: Rows) -> Rows:
         parts = [
             (_people_of(rows),) * 2
             if rows.weight is None
-            else (rows.weight, rows.squared)
+            else (rows.weight, rows.entry_squares)
             for rows in (first, second)
         ]
         columns["weight"], columns["squares"] = map(
@@ -171,7 +172,7 @@ def put_in_bins(rows: Rows, n_bins: int) -> Rows:
 
 
 def round_to_edges(rows: Rows) -> Rows:
-    """Round scores in bins down to the edges of these."""
+    """Round scores in bins down to the edges of the bins."""
     return replace(rows, low=None, high=None, n_bins=0)
 
 
@@ -184,7 +185,8 @@ def read_key(values: NDArray[Any], name: str) -> NDArray[Any]:
     codes, labels = encode_column(values, "drop", None, name)
     n_missing = int(np.count_nonzero(codes < 0))
     if n_missing:
-        raise ValueError(f"{name} has {n_missing} missing labels, expected none.")
+        n_labels = counted(n_missing, "missing label")
+        raise ValueError(f"{name} has {n_labels}, expected none.")
     return label_array_of(labels)[codes]
 
 
@@ -243,15 +245,15 @@ def _read_columns(frame: nw.DataFrame[Any]) -> tuple[Groups, list[NDArray[Any]]]
         )
     if not len(frame):
         raise ValueError("cells has 0 rows, expected at least one.")
-    rows = _read_numbers(frame["n_rows"], "n_rows")
+    n_rows = _read_numbers(frame["n_rows"], "n_rows")
     lost = frame["bin"].is_null().to_numpy()
     if lost.any():
         raise ValueError(
-            f"cells has no bin for {int(rows[lost].sum()):,} rows: their scores are "
+            f"cells has no bin for {int(n_rows[lost].sum()):,} rows: their scores are "
             "missing or outside [0, 1], or their weights missing or negative."
         )
     sensitive = [frame[name].to_native() for name in names]
-    groups = join_attributes(encode_attributes(sensitive, names, rows))
+    groups = join_attributes(encode_attributes(sensitive, names, n_rows))
     otherwise = {"weight": "n_rows", "weight_squared": "n_rows"}
     columns = []
     for name in _NUMBERS:
@@ -267,7 +269,7 @@ def _read_numbers(column: nw.Series[Any], name: str) -> Floats:
     if not column.dtype.is_numeric():
         raise ValueError(f"cells[{name!r}] must be numbers, got {column.dtype}.")
     frame = column.to_frame()
-    column = frame.select(floats_in(frame, column.name))[column.name]
+    column = frame.select(read_floats(frame, column.name))[column.name]
     numbers: Floats = column.to_numpy().astype(np.float64)
     if name in ("low", "high"):
         return check_scores(numbers, f"cells[{name!r}]")
@@ -287,20 +289,22 @@ def join_attributes(attributes: list[Groups]) -> Groups:
 def encode_attributes(
     columns: Sequence[Any],
     names: Sequence[str],
-    rows: NDArray[Any],
+    n_rows: NDArray[Any],
     argument: str = "sensitive_features",
 ) -> list[Groups]:
     """Encode sensitive columns of a table of cells, of any library, by their names.
 
-    Missing groups are an error that names the column and the number of rows.
+    Missing groups are an error that names the column and the number of rows, the sum of
+    the `n_rows` of cells.
     """
     encoded = []
     check_no_probabilities(columns, argument)
     for name, column in zip(names, columns, strict=True):
         codes, labels = encode_column(column, "drop", name, argument)
         if (codes < 0).any():
+            n_missing = int(n_rows[codes < 0].sum())
             raise ValueError(
-                f"{argument} has {int(rows[codes < 0].sum())} missing values "
+                f"{argument} has {counted(n_missing, 'missing value')} "
                 f"in column {name!r}, expected none. Filter these rows out, or give "
                 "them a value of their own."
             )
@@ -311,11 +315,11 @@ def encode_attributes(
 
 def _find_problem_of_cells(n_bins: int, columns: list[NDArray[Any]]) -> str | None:
     """Describe a contradiction in the columns of cells."""
-    bins, rows, weights, squares, lows, highs = columns
-    if (rows < 1).any() or (weights <= 0).any() or (squares <= 0).any():
+    bins, n_rows, weights, squares, lows, highs = columns
+    if (n_rows < 1).any() or (weights <= 0).any() or (squares <= 0).any():
         return "a cell has no rows or no weight"
     if (lows > highs).any() or (highs > 1).any():
-        return "a least score is above the largest, or a score is above 1"
+        return "a smallest score is above the largest, or a score is above 1"
     inside = (bins_of_scores(lows, n_bins) == bins) & (
         bins_of_scores(highs, n_bins) == bins
     )
@@ -327,7 +331,7 @@ def _find_problem_of_cells(n_bins: int, columns: list[NDArray[Any]]) -> str | No
         )
     # Sums of squares of positive weights lie between these, by Cauchy and Schwarz.
     roots = np.sqrt(squares) * (1 + 1e-9)
-    if (np.sqrt(rows) * roots < weights).any():
+    if (np.sqrt(n_rows) * roots < weights).any():
         return "squared weights are too small for the weights"
     if (weights * (1 + 1e-9) ** 2 < roots).any():
         return "squared weights are too large for the weights"

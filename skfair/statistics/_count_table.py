@@ -58,7 +58,7 @@ class CountTable:
     n_bins : int
         Number of bins of scores; 0 where each distinct score is kept.
     counts : ndarray of shape (n_groups,)
-        Number of people of each group, those of weight zero excepted.
+        Number of people of each group, without people of weight zero.
     totals : ndarray of shape (n_groups,)
         Total weight of each group.
 
@@ -70,7 +70,7 @@ class CountTable:
 
     Notes
     -----
-    Of people without weights a cell takes 17 bytes (18 with more than 127 groups), and
+    Without weights a cell takes 17 bytes (18 with more than 127 groups), and
     9 where no two share a score: 1.7 MB for 10^8 rows that share 10^5 scores. In bins a
     cell takes 33 bytes: at most 4.3 MB for two groups and 65,536 bins. Making a table
     needs about three times as much for a moment.
@@ -128,12 +128,12 @@ class CountTable:
 (n_samples, n_columns), default=None
             Stratum of each row, within which groups are compared.
         sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative sample weights, each that of one person.
+            Non-negative sample weights, each the weight of one person.
         counts : array-like of int of shape (n_samples,), default=None
             How many people each row stands for; by default one.
         n_bins : int, default=None
             Number of equal bins of scores in [0, 1]: a power of two, at most 2**52.
-            With each bin are kept the least and the largest score in it. None keeps
+            With each bin are kept the smallest and the largest score in it. None keeps
             each distinct score.
 
         Returns
@@ -164,8 +164,14 @@ class CountTable:
         >>> round(equalized_odds_difference(None, table), 3)
         0.333
         """
-        columns = sensitive_features, control_features, sample_weight, counts
-        rows = read_arrays(y_true, y_pred, *columns)
+        rows = read_arrays(
+            y_true,
+            y_pred,
+            sensitive_features,
+            control_features=control_features,
+            sample_weight=sample_weight,
+            counts=counts,
+        )
         for name in ("y_true", "y_pred"):
             if getattr(rows, name) is not None:
                 check_shape(getattr(rows, name), name)
@@ -188,7 +194,7 @@ class CountTable:
         cells : dataframe
             Of pandas, Polars, PyArrow or any other library that narwhals reads. The
             columns ``bin``, ``n_rows``, ``low`` and ``high`` hold the bin, the number
-            of rows, and the least and largest score; ``weight`` and
+            of rows, and the smallest and largest score; ``weight`` and
             ``weight_squared``, sums of weights and of their squares, are `n_rows`
             where there are no such columns. All other columns are sensitive ones.
             Cells of the same group and bin are joined, so that results of several
@@ -267,10 +273,10 @@ class CountTable:
         return len(self._rows)
 
     def __repr__(self) -> str:
-        of_bins = f" of {self.n_bins} bins" if self.n_bins else ""
+        bins = f" of {self.n_bins} bins" if self.n_bins else ""
         sizes = zip(self.labels, self.counts, strict=True)
         people = ", ".join(f"{label!r}: {count}" for label, count in sizes)
-        return f"CountTable({len(self)} cells{of_bins}; people {people})"
+        return f"CountTable({len(self)} cells{bins}; people {people})"
 
     def __add__(self, other: Any) -> Any:
         if not isinstance(other, CountTable):
@@ -299,7 +305,7 @@ class CountTable:
         ------
         ValueError
             If scores are not in bins, if there are to be more bins, or a number that
-            is no power of two.
+            is not a power of two.
         """
         if not self.n_bins:
             raise ValueError("coarsen needs a table of scores in bins: pass n_bins.")
@@ -313,7 +319,7 @@ class CountTable:
         -------
         CountTable
             Metrics of histograms whose bins are unions of bins of this table, such as
-            MADD of ``n_bins / 4`` bins, are those of the rows.
+            MADD of ``n_bins / 4`` bins, have the values of the rows.
         """
         return CountTable._wrap(round_to_edges(self._rows))
 
@@ -325,8 +331,8 @@ class CountTable:
         DataFrame
             A row for each cell, indexed by its group: its stratum and true label, if
             there are any, the score or decision ``y_pred`` (of bins the lower edge,
-            with the least and the largest score), the number of people ``n``, and of
-            weighted people the sums of their weights and of the squares of these.
+            with the smallest and the largest score), the number of people ``n``, and of
+            weighted people the sums of their weights and squared weights.
 
         Examples
         --------
@@ -351,7 +357,7 @@ class CountTable:
         columns |= {"y_true": rows.y_true, "y_pred": rows.y_pred}
         columns |= {"low": rows.low, "high": rows.high, "n": n}
         if rows.weight is not None:
-            columns |= {"weight": rows.weight, "weight_squared": rows.squared}
+            columns |= {"weight": rows.weight, "weight_squared": rows.entry_squares}
         present = {name: x for name, x in columns.items() if x is not None}
         frame = pd.DataFrame(present)
         frame.index = group_index(tuple(labels), rows.names)
@@ -451,7 +457,7 @@ class CountTable:
 
 
 def _check_cells(rows: Rows) -> None:
-    """Raise where columns that were read from JSON contradict each other."""
+    """Raise where columns that were read contradict each other."""
     for name in ("n", "weight", "squares"):
         values = getattr(rows, name)
         if values is not None and not (values > 0).all():
@@ -492,15 +498,15 @@ def sum_tables(tables: Iterable[CountTable]) -> CountTable:
     Returns
     -------
     CountTable
-        That of the joined rows. Weights that are not whole numbers are added in
-        another order than by `sum`, and may differ from it by rounding.
+        The table of the joined rows. Weights that are not whole numbers are added in
+        another order than by `sum`, and their sums may differ by rounding.
 
     Raises
     ------
     ValueError
         If there are no tables, or if they have other columns or other kinds of labels.
     TypeError
-        If they are no tables.
+        If they are not tables.
 
     See Also
     --------

@@ -23,8 +23,8 @@ from skfair.groups import Groups
 class Distributions:
     """The empirical score distribution of every group.
 
-    One entry for each distinct pair of score and group, sorted by score: from it every
-    metric of score distributions is computed.
+    There is one entry for each distinct pair of score and group, sorted by score. All
+    metrics of score distributions are computed from these entries.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Distributions:
         Total weight of the rows of each entry: int64 counts where every sample
         weight is a whole number, which keeps all sums exact, else float64.
     counts : ndarray of shape (n_groups,)
-        Number of people of each group, those of weight zero excepted.
+        Number of people of each group, without people of weight zero.
     totals : ndarray of shape (n_groups,)
         Total weight of each group.
     squares : ndarray of shape (n_groups,)
@@ -69,20 +69,27 @@ class Distributions:
             scores, codes, weights = sort_scores(
                 scores, codes, weights, n_groups=rows.n_groups
             )
-        elif rows.levels is None:
+        elif rows.score_positions is None:
             weights = np.ones(len(codes), np.int64) if weights is None else weights
         else:
-            keys = rows.levels * rows.n_groups + codes
+            keys = rows.score_positions * rows.n_groups + codes
             order = np.argsort(keys, kind="stable")
             keys = keys[order]
             weights = None if weights is None else weights[order]
             starts, weights = _join(keys[1:] != keys[:-1], weights, len(keys))
             entries = order if starts is None else order[starts]
             scores, codes = scores[entries], codes[entries]
-        sums = rows.counts, rows.totals, rows.sums_of_squares
-        groups = rows.groups
-        of_groups = groups.labels, groups.names, groups.min_group_size
-        return cls(scores, codes, weights, *sums, *of_groups)
+        return cls(
+            scores=scores,
+            codes=codes,
+            weights=weights,
+            counts=rows.counts,
+            totals=rows.totals,
+            squares=rows.group_squares,
+            labels=rows.labels,
+            names=rows.names,
+            min_group_size=rows.min_group_size,
+        )
 
     @property
     def n_groups(self) -> int:
@@ -157,7 +164,7 @@ class Distributions:
 
     @cached_property
     def _gaps(self) -> dict[tuple[int, int | None], Gap]:
-        """Gaps that were asked for first: several metrics look at the same pairs."""
+        """Gaps that were asked for first: several metrics need the same pairs."""
         return {}
 
     def _rows_of(self, group: int) -> Integers:
@@ -175,7 +182,7 @@ def whole_if_exact(values: NDArray[Any]) -> NDArray[Any]:
 
 #: Products of two whole totals stay below this, so that they are exact in int64.
 MAX_EXACT = 2**62
-#: Gaps that a statistic keeps, and their least number of scores that is not kept.
+#: Gaps that a statistic keeps at most, all with fewer scores than this.
 _MAX_GAPS, _MAX_KEPT = 4, 2**16
 
 
@@ -208,7 +215,7 @@ def gap_between(statistic: Distributions, first: int, second: int | None) -> Gap
 
 
 def _subtract(statistic: Distributions, first: int, second: int | None) -> Gap:
-    """Subtract the CDF of a group, or of everyone, from that of another group."""
+    """Subtract the CDF of the second group, or of everyone, from the first group's."""
     scores, codes, weights = statistic.scores, statistic.codes, statistic.weights
     totals = statistic.totals
     ours = totals[first]
@@ -253,7 +260,8 @@ def cdf_steps(statistic: Distributions) -> tuple[Floats, Floats]:
 def pooled_ranks(statistic: Distributions) -> Distributions:
     """Replace each score by its mid-rank among everyone, a number in (0, 1).
 
-    It is the share of the total weight below the score, plus half of that at the score.
+    A mid-rank is the share of the total weight below the score, plus half of the share
+    at the score.
     """
     scores, weights = statistic.scores, statistic.weights
     if not len(scores):
@@ -277,14 +285,16 @@ def ranked_scores(rows: Rows) -> Distributions:
 
 def mid_ranks(scores: Floats, weights: NDArray[Any] | None) -> Floats:
     """Return mid-ranks of rows in (0, 1), as ``scale="rank"`` takes them."""
-    everyone = Groups(np.zeros(len(scores), np.int8), (0,))
+    one_group = Groups(np.zeros(len(scores), np.int8), (0,))
     rows = Rows(
-        everyone, y_pred=scores, weight=weights, position=np.arange(len(scores))
+        one_group, y_pred=scores, weight=weights, position=np.arange(len(scores))
     )
     rows = rows.ordered()
-    ranks, of_rows = ranked_scores(rows).scores, np.empty(len(scores))
-    of_rows[rows.position] = ranks if rows.levels is None else ranks[rows.levels]
-    return of_rows
+    ranks, row_ranks = ranked_scores(rows).scores, np.empty(len(scores))
+    if rows.score_positions is not None:
+        ranks = ranks[rows.score_positions]
+    row_ranks[rows.position] = ranks
+    return row_ranks
 
 
 Entries = tuple[Floats, NDArray[np.integer], NDArray[Any]]

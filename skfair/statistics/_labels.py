@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from skfair._rows import Rows
 from skfair._utils._arrays import Integers
+from skfair._utils._text import counted
 from skfair._utils._validation import (
     check_length,
     refuse_scores,
@@ -47,10 +48,11 @@ def encode_classes(
         raise ValueError(f"{name} has 0 rows, expected at least one.")
     n_missing = int(np.count_nonzero(codes < 0))
     if n_missing:
-        raise ValueError(f"{name} has {n_missing} missing labels, expected none.")
+        n_labels = counted(n_missing, "missing label")
+        raise ValueError(f"{name} has {n_labels}, expected none.")
     refuse_scores(np.array([v for v in classes if isinstance(v, float)]), name)
     present = pd.unique(codes)
-    if len(present) < len(classes):  # categories without rows are no classes
+    if len(present) < len(classes):  # categories without rows are not classes
         occurring = tuple(classes[i] for i in np.sort(present))
         codes, classes = recode(codes, classes, occurring), occurring
     return codes, classes

@@ -226,7 +226,7 @@ FAULTS = {
         {"weight": [0.0, 0.0, 1.0]},
         r"zero for every row of the groups \['F'\]",
     ),
-    "label": ({"y": [1, None, 0]}, "'y' has 1 missing labels"),
+    "label": ({"y": [1, None, 0]}, "'y' has 1 missing label"),
 }
 
 

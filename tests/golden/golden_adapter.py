@@ -366,7 +366,7 @@ READ = {
     MinDCPResult: _named("lower", "upper", "optimal", "weights", "groups", "classes"),
     GroupMetricsResult: lambda result: {
         "groups": result.groups,
-        "overall": result.everyone,
+        "overall": result.overall_table,
         "disparities": result.disparities,
         "sizes": result.sizes,
     },

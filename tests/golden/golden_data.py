@@ -92,7 +92,7 @@ def whole(rows, seed=1):
 
 
 def fractional(rows, seed=2):
-    """Weights that are no whole numbers, some of them 0."""
+    """Weights that are not whole numbers, some of them 0."""
     return np.random.RandomState(seed).randint(0, 30, len(rows.codes)) / 7
 
 

@@ -119,7 +119,7 @@ def main():
             print(f"{call.name}\n    " + "\n    ".join(lines))
     gone = [name for name in recorded if name not in CALLS]
     for name in gone:
-        print(f"{name}\n    is no call any more")
+        print(f"{name}\n    is not a call any more")
     print(
         f"{len(chosen)} calls, {n_changed} changed, {len(gone)} gone, "
         f"{sum(seconds.values()):.1f} s"

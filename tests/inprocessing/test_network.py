@@ -14,7 +14,7 @@ from skfair.inprocessing._diff_mcdp_classifier import (
     batch_gradients,
     forward,
     initial_parameters,
-    learning_rate_of,
+    learning_rate_at,
     log_losses,
     mini_batches,
 )
@@ -91,10 +91,10 @@ def test_log_losses_of_large_logits():
 def test_learning_rates():
     paper = DiffMCDPClassifier(learning_rate_init=(1e-3, 1e-4, 1e-5), max_iter=150)
     assert_allclose(
-        [learning_rate_of(paper, step) for step in (0, 49, 50, 99, 100, 149)],
+        [learning_rate_at(paper, step) for step in (0, 49, 50, 99, 100, 149)],
         [1e-3, 1e-3, 1e-4, 1e-4, 1e-5, 1e-5],
     )
-    assert learning_rate_of(DiffMCDPClassifier(), 149) == 1e-3
+    assert learning_rate_at(DiffMCDPClassifier(), 149) == 1e-3
 
 
 def test_a_small_group_is_in_every_batch():

@@ -101,7 +101,7 @@ def test_a_group_without_a_label_is_named(people):
     ("y", "message"),
     [
         ([0.2, 1.0, 0.0], "y must be class labels, got the continuous value 0.2"),
-        ([0, None, 1], "y has 1 missing labels, expected none"),
+        ([0, None, 1], "y has 1 missing label, expected none"),
         ([[0, 1], [1, 0], [0, 1]], r"y must have shape \(n_samples,\)"),
         ([0, 1], "sensitive_features"),
     ],

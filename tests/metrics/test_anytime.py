@@ -8,13 +8,13 @@ from scipy import integrate, optimize, special, stats
 
 from skfair.metrics import confidence_interval, mcdp
 from skfair.metrics._anytime import (
+    cdf_difference_noise,
     gap_variance,
     largest_gap_end,
     log_e_value,
     log_e_value_of_noise,
+    mean_difference_noise,
     rate_ends,
-    two_cdfs,
-    two_means,
     variances_at_any_time,
 )
 
@@ -62,7 +62,9 @@ def test_ends_of_rates_are_where_the_product_ends(sizes, hits, level):
     most = optimize.brentq(least_evidence, seen, 1 - 1e-6)
     # The other half of the level is for the noise of the difference as a whole.
     variance = variances_at_any_time(np.array(sizes)).sum()
-    either, one = (two_means(variance, level / 2, sides=sides) for sides in (2, 1))
+    either, one = (
+        mean_difference_noise(variance, level / 2, sides=sides) for sides in (2, 1)
+    )
     # The difference has either sign.
     largest = max(min(most, seen + one), min(-least, one - seen))
     assert largest - 1e-8 <= high <= largest + 0.004 * (most - least)
@@ -110,7 +112,7 @@ def test_noise_of_cdfs_is_where_the_product_ends(sizes, level):
         lambda y: cdf_evidence(y, sizes[1]) + np.log(level) - 1, 1e-9, 0.999
     )
     sums = [y + least_of_first(y) for y in np.linspace(1e-3 * most, 0.9 * most, 30)]
-    (found,) = two_cdfs(np.array(sizes, dtype=float))(level)
+    (found,) = cdf_difference_noise(np.array(sizes, dtype=float))(level)
     assert max(sums) - 1e-6 <= found <= 1.01 * max(sums)
 
 
@@ -170,7 +172,7 @@ def test_monitored_lower_end_is_that_of_the_pair():
 def test_noise_of_two_means_is_within_4_times_the_rows_of_one_look(ratio, n_rows):
     """Rows that a mean of many looks needs, over those of the textbook's two-sided."""
     sizes = np.array([n_rows, ratio * n_rows], dtype=float)
-    noise = two_means(variances_at_any_time(sizes).sum(), 0.05, sides=2)
+    noise = mean_difference_noise(variances_at_any_time(sizes).sum(), 0.05, sides=2)
     textbook = stats.norm.isf(0.025) * np.sqrt((1 / sizes).sum()) / 2
     assert 2 < (noise / textbook) ** 2 < 3.3
 
@@ -212,7 +214,9 @@ def test_exact_chance_of_an_error_of_two_means(order, rates):
     def errs(sides, sizes):
         if not all(sizes):
             return False
-        bound = two_means(variances_at_any_time(sizes).sum(), level, sides=sides)
+        bound = mean_difference_noise(
+            variances_at_any_time(sizes).sum(), level, sides=sides
+        )
         rows = (np.arange(n + 1) / n for n in sizes)
         noise = np.subtract.outer(
             *(one - p for one, p in zip(rows, rates, strict=True))
@@ -243,7 +247,9 @@ def test_exact_chance_of_an_error_of_the_ends_of_rates(order, rates):
         product = np.add.outer(*logs) >= -np.log(level / 2)
         noise = np.subtract.outer(*(hits / n - p for p, hits, n in groups))
         variance = variances_at_any_time(sizes).sum()
-        return product | (abs(noise) > two_means(variance, level / 2, sides=2))
+        return product | (
+            abs(noise) > mean_difference_noise(variance, level / 2, sides=2)
+        )
 
     assert 0.001 < chance_of_error(ORDERS[order], rates, errs) <= level
 

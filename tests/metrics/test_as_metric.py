@@ -104,6 +104,8 @@ def test_what_is_no_metric_is_refused():
             permutation_test(metric, None, SCORES, **ROWS)
     with pytest.raises(TypeError, match="Did you mean 'madd'"):
         permutation_test("made", None, SCORES, **ROWS)
+    with pytest.raises(ValueError, match="got bootstrap_interval"):
+        confidence_interval(bootstrap_interval, None, SCORES, **ROWS)
     with pytest.raises(TypeError, match="must take sensitive_features, which sorted"):
         permutation_test(sorted, None, SCORES, **ROWS)
     for name, value in (("sensitive_features", GROUPS), ("sample_weight", WEIGHTS)):

@@ -283,7 +283,7 @@ def test_tables_of_groups_are_those_of_the_rows(strata, weight):
         return group_metrics(names, y_true, decisions, **options, **rows)
 
     a, b = both(evaluate, "decisions", strata=strata, weight=weight)
-    for part in ("groups", "everyone", "disparities", "sizes"):
+    for part in ("groups", "overall_table", "disparities", "sizes"):
         pd.testing.assert_frame_equal(getattr(a, part), getattr(b, part))
     rates = partial(group_metrics, ["accuracy", "selection_rate"])
     a, b = both(rates, "decisions", strata=strata, weight=weight)

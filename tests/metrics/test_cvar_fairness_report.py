@@ -420,7 +420,7 @@ def test_weights_make_pvalues_of_fewer_rows():
     y_pred = rng.random(300) < np.where(groups == 2, 0.8, 0.4)
     options = {"sensitive_features": groups}
     plain = cvar_fairness_report(None, y_pred, **options)
-    # Weights that add up to the number of rows are no numbers of rows.
+    # Weights that add up to the number of rows are not numbers of rows.
     for weights in rng.lognormal(0, 1, 300), np.tile([0.5, 1.5], 150):
         report = cvar_fairness_report(None, y_pred, sample_weight=weights, **options)
         own = groups == 2

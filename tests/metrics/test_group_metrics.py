@@ -218,7 +218,7 @@ def test_bootstrap_intervals_hold_the_value_and_are_reproduced(rows):
         for _ in range(2)
     )
     pd.testing.assert_frame_equal(first.groups, again.groups)
-    for table in (first.groups, first.everyone, first.difference(), first.ratio()):
+    for table in (first.groups, first.overall_table, first.difference(), first.ratio()):
         assert (table["lower"] <= table["upper"]).all()
     assert (first.groups["lower"] < first.groups["value"]).all()
     assert (first.groups["value"] < first.groups["upper"]).all()
@@ -349,8 +349,8 @@ def test_containers_and_rows_without_a_group(rows):
 def test_table_of_the_result(rows):
     result = of(rows, "accuracy")
     frame = result.to_frame()
-    assert " ".join(frame.columns) == "n n_counted value lower upper everyone"
-    assert (frame["everyone"] == result.overall["accuracy"]).all()
+    assert " ".join(frame.columns) == "n n_counted value lower upper overall"
+    assert (frame["overall"] == result.overall["accuracy"]).all()
 
 
 def test_undefined_is_nan_with_a_warning_that_names_the_group():
@@ -489,6 +489,16 @@ def test_a_bootstrap_of_few_rows_is_not_made(rows):
             None,
         ),
         ("max_error", {"sample_weight": np.ones(300)}, "max_error takes no sample_"),
+        (
+            "accuracy",
+            {"sensitive_features": ["a", "b"] * 150, "sample_weight": [0, 1] * 150},
+            r"zero for every row of the groups \['a'\]",
+        ),
+        (
+            "accuracy",
+            {"control_features": encode_groups([None] * 300, missing="drop")},
+            "control_features has no row with a stratum",
+        ),
     ],
 )
 def test_messages(rows, metrics, options, expected):

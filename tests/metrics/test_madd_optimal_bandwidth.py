@@ -325,7 +325,7 @@ def weighted_rows(n_rows=300):
 
 @pytest.mark.parametrize("multigroup", ["pairwise", "pooled"])
 def test_fractional_weights_have_no_unit(multigroup):
-    """Their totals, which may be below 1, are no numbers of rows."""
+    """Their totals, which may be below 1, are not numbers of rows."""
     scores, groups, weights = weighted_rows()
     rows = {"sensitive_features": groups, "multigroup": multigroup}
     found = [

@@ -19,8 +19,8 @@ from skfair.metrics import (
     mcdp,
     metric_bounds,
 )
-from skfair.metrics._anytime import largest_gap_end, rate_ends, two_cdfs
-from skfair.metrics._quantiles import high_end, low_end
+from skfair.metrics._anytime import cdf_difference_noise, largest_gap_end, rate_ends
+from skfair.metrics._gap_ends import high_end, low_end
 from skfair.statistics import CountTable
 
 ALPHA = 0.025
@@ -148,7 +148,7 @@ def test_score_distributions_by_finite_bounds(epsilon):
         low = max(found.value - bands(ALPHA), 0)
         assert found.lower == pytest.approx(low, abs=1e-12)
         found = interval(metric, **rows, method="anytime")
-        (noise,) = two_cdfs(SIZES)(ALPHA)
+        (noise,) = cdf_difference_noise(SIZES)(ALPHA)
         low = found.value - noise
         high = found.value - low if by_bands else difference_at_all_times(ALPHA)
         if metric is not abcc and not by_bands:

@@ -30,9 +30,10 @@ from skfair.metrics import (
     values_by_class,
 )
 from skfair.metrics._abcc import ABCC, area
-from skfair.metrics._mcdp import MCDP, sustained_gap
+from skfair.metrics._mcdp import MCDP
 from skfair.metrics._pairs import compared_pairs
-from skfair.metrics._permutation import Order
+from skfair.metrics._permutation import PermutationOrder
+from skfair.metrics._windows import sustained_gap
 from skfair.statistics import CountTable
 from skfair.statistics._distributions import gap_between
 
@@ -103,7 +104,7 @@ def test_a_metric_says_which_groups_have_its_value(name, multigroup):
     true = labels_of(metric, true)
     value = metric(true, values, sensitive_features=groups)
     made = metric.func.metric(**metric.keywords)
-    located = made.locate(made.scaled(made.tabulate(true, values, groups)))
+    located = made.locate(made.rescale(made.read_statistic(true, values, groups)))
     assert located.value == pytest.approx(value, rel=1e-12)
     first, second = located.pair
     part = np.isin(groups, ["g0", "g1", "g2", "g3"])
@@ -297,7 +298,7 @@ def test_level_is_exact_over_all_arrangements(sizes):
     gaps = np.array(gaps)
     pvalues, smallest = [], []
     for i in range(len(gaps)):
-        order = Order.from_numbers(
+        order = PermutationOrder.from_numbers(
             np.vstack([gaps[i], np.delete(gaps, i, axis=0)]), 1.0
         )
         pvalues.append(order.pvalue)
@@ -386,7 +387,7 @@ def test_gaps_of_all_pairs_at_once(seed, epsilon):
     groups = np.append([0, 1, 2, 3], rng.integers(0, 4, 40))
     steps = int(rng.choice([10, 20, 1000]))
     scores = rng.integers(0, steps + 1, 44) / steps
-    statistic = MCDP().tabulate(None, scores, groups)
+    statistic = MCDP().read_statistic(None, scores, groups)
     for multigroup in ("pairwise", "pooled"):
         pairs = compared_pairs(4, multigroup)
         found = MCDP(epsilon=epsilon, multigroup=multigroup).gaps(statistic)

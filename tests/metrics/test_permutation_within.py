@@ -49,7 +49,7 @@ def share_rejected(n_samples, **options):
 
 
 @pytest.mark.slow
-@pytest.mark.promise("Other base rates are no finding of a metric of errors")
+@pytest.mark.promise("Other base rates are not a finding of a metric of errors")
 def test_equal_errors_and_other_base_rates_hold_the_level():
     assert 0.01 <= share_rejected(100) <= 0.09
     assert share_rejected(40, within=None) > 0.3

@@ -1,4 +1,4 @@
-"""Scores that are no probabilities: the metrics of their ranks."""
+"""Scores that are not probabilities: the metrics of their ranks."""
 
 from functools import partial
 

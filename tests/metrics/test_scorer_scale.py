@@ -1,4 +1,4 @@
-"""Scorers of estimators whose scores are no probabilities."""
+"""Scorers of estimators whose scores are not probabilities."""
 
 from functools import partial
 

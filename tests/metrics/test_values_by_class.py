@@ -187,7 +187,7 @@ def test_more_true_classes_than_columns():
         mcdp(np.arange(60) % 4, y_score, **rows)
     with pytest.raises(ValueError, match=r"y_true must have shape \(60,\)"):
         mcdp(np.arange(59) % 3, y_score, **rows)
-    with pytest.raises(ValueError, match="y_true has 1 missing labels"):
+    with pytest.raises(ValueError, match="y_true has 1 missing label"):
         mcdp([np.nan, *[1] * 59], y_score, **rows)
     with pytest.raises(ValueError, match="labels must be 3 different classes"):
         values_by_class(mcdp, np.arange(60) % 4, y_score, **rows)

@@ -24,7 +24,7 @@ from skfair.model_selection import GroupStratifiedKFold
 
 
 def assign_folds(classes, groups, n_folds, seed=None):
-    """Number of the fold in which each row is tested; -1 is no group."""
+    """Number of the fold in which each row is tested; -1 is not a group."""
     labels = encode_groups(np.where(groups < 0, None, groups), missing="drop")
     splitter = GroupStratifiedKFold(
         n_folds, shuffle=seed is not None, random_state=seed

@@ -7,8 +7,9 @@ from scipy.stats import binom, multinomial, pearson3
 from sklearn.metrics import average_precision_score
 
 from skfair.model_selection._model_comparison import (
-    EVERYONE,
+    OVERALL,
     Model,
+    Place,
     changes_by_a_row,
     gap_interval,
     gap_test,
@@ -16,6 +17,7 @@ from skfair.model_selection._model_comparison import (
     largest_gap_place,
     performance_test,
     random_parts,
+    rate_gap_interval,
     subsets,
     worst_loss,
 )
@@ -49,12 +51,12 @@ def pvalue_by_hand(scores, baseline, place, codes, weights):
     def factor(group, pair):
         everyone = sizes[group] / weights.sum()
         high, low = (
-            everyone if one == EVERYONE else float(one == group) for one in pair
+            everyone if one == OVERALL else float(one == group) for one in pair
         )
         return high - low
 
     pairs = [(high, low) for high in groups for low in groups if high != low]
-    if EVERYONE in place:
+    if OVERALL in place:
         pairs = [pair for one in groups for pair in ((one, -1), (-1, one))]
     for threshold in np.unique(scores):
         for pair in pairs:
@@ -80,7 +82,7 @@ def test_the_gap_test_is_its_definition(seed, n_groups, weighted, multigroup):
     scores, baseline = rng.integers(0, 8, (2, len(codes))) / 8
     weights = rng.integers(1, 4, len(codes)) * 1.0 if weighted else np.ones(len(codes))
     place = largest_gap_place(baseline, codes, weights, multigroup)
-    assert (EVERYONE in place) == (multigroup == "pooled")
+    assert (OVERALL in place) == (multigroup == "pooled")
     args = scores, baseline, place, codes, weights
     _, pvalue = gap_test(*args, 0.9)
     assert pvalue == pytest.approx(pvalue_by_hand(*args), abs=0.02)
@@ -104,6 +106,100 @@ def test_intervals_of_differences_of_gaps_keep_their_level(first, second, multig
         truth = (second - first) / (2 if multigroup == "pooled" else 1)
         missed += not found[0] <= truth <= found[1]
     assert missed <= 16  # 10 are expected at most; so many by chance in one of 50
+
+
+def bound_by_hand(own, other, codes, weights, tail):
+    """Largest over pairs of the least bound beside pairs that may be the largest.
+
+    Pairs are those of groups of one stratum, which is the tens of a code.
+    """
+    groups = np.unique(codes)
+    pairs = [(a, b) for a in groups for b in groups if a != b and a // 10 == b // 10]
+
+    def bound(ours, pair, theirs, beside, level):
+        parts = []
+        for group in groups:
+            rows = codes == group
+            factor, less = (
+                (group == x[0]) * 1.0 - (group == x[1]) for x in (pair, beside)
+            )
+            values = factor * (ours[rows] == 0) - less * (theirs[rows] == 0)
+            worst = max(factor * a - less * b for a in (0, 1) for b in (0, 1))
+            parts.append(moments_by_hand(values, weights[rows], worst))
+        mean, variance, third, added = np.sum(parts, axis=0)
+        skewness = max(third, added) / variance**1.5
+        return mean + np.sqrt(variance) * pearson3(skewness).ppf(level)
+
+    rates = {
+        g: np.average(other[codes == g], weights=weights[codes == g]) for g in groups
+    }
+    # Those of the lower rate have the larger share of zeros.
+    largest = max(pairs, key=lambda pair: rates[pair[1]] - rates[pair[0]])
+    far = 0.05 * tail
+    near = [q for q in pairs if bound(other, q, other, largest, 1 - far) >= 0]
+    level = 1 - (tail - far) / len(near)
+    return max(min(bound(own, p, other, q, level) for q in near) for p in pairs)
+
+
+@pytest.mark.parametrize(
+    ("n_groups", "weighted", "n_strata"), [(2, False, 1), (3, True, 1), (2, False, 2)]
+)
+def test_the_interval_of_a_change_of_rates_is_its_definition(
+    n_groups, weighted, n_strata
+):
+    rng = np.random.default_rng(n_groups)
+    codes = rng.integers(0, n_groups, 150)
+    rates = np.array([0.8, 0.4, 0.45])[codes]
+    old = (rng.random(150) < rates).astype(float)
+    new = np.where(rng.random(150) < 0.7, old, rng.random(150) < 0.5)
+    weights = rng.integers(1, 4, 150) * 1.0 if weighted else np.ones(150)
+    strata = rng.integers(0, n_strata, 150)
+    low, high = rate_gap_interval(new, old, codes, weights, 0.9, strata)
+    args = codes + 10 * strata, weights, 0.05
+    assert high == pytest.approx(bound_by_hand(new, old, *args), abs=0.005)
+    assert low == pytest.approx(-bound_by_hand(old, new, *args), abs=0.005)
+
+
+def test_a_model_changes_nothing_beside_itself():
+    """Also where all or none of the rows are selected."""
+    codes = np.repeat([0, 1], 300)
+    some = (np.arange(600) % 3 == 0).astype(float)
+    for values in (some, np.zeros(600), np.ones(600)):
+        low, high = rate_gap_interval(values, values, codes, np.ones(600), 0.95)
+        assert -0.05 < low <= 0 <= high < 0.05
+
+
+CHANGES = {
+    "no gap, unequal groups": ([600, 40], [0.4, 0.4], [0.4, 0.4]),
+    "to no gap": ([300, 300], [0.4, 0.3], [0.35, 0.35]),
+    "beside seven rows": ([1000, 7], [0.5, 0.3], [0.5, 0.4]),
+    "rare": ([800, 300], [0.02, 0.05], [0.02, 0.03]),
+    "ties": ([300, 300, 300], [0.5, 0.3, 0.3], [0.45, 0.35, 0.35]),
+    "other groups": ([300, 300, 300], [0.4, 0.3, 0.35], [0.3, 0.4, 0.35]),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CHANGES)
+def test_intervals_of_changes_of_rates_keep_their_level_and_are_narrower(case):
+    sizes, before, after = CHANGES[case]
+    codes, rng = np.repeat(np.arange(len(sizes)), sizes), np.random.default_rng(0)
+    truth, missed, widths = np.ptp(after) - np.ptp(before), 0, []
+    for i in range(400):
+        first, second = rng.random((2, len(codes)))
+        second = np.where(rng.random(len(codes)) < 0.7, first, second)
+        old, new = (
+            (draws < np.array(rates)[codes]).astype(float)
+            for draws, rates in ((first, before), (second, after))
+        )
+        args = new, old, codes, np.ones(len(codes)), 0.95
+        low, high = rate_gap_interval(*args)
+        missed += not low - 1e-9 <= truth <= high + 1e-9
+        if i < 50:
+            of_place = gap_interval(*args)
+            widths.append([high - low, of_place[1] - of_place[0]])
+    assert missed <= 31  # 20 are expected at most; so many by chance in one of 100
+    assert np.less(*np.mean(widths, axis=0))
 
 
 def test_the_error_of_a_mean_is_its_standard_error():
@@ -176,7 +272,7 @@ def test_decisions_that_rarely_differ_in_a_small_group_are_rarely_called_fairer(
     levels = np.zeros(2)
     for n_changed in range(n_small - 14):
         fewer = np.concatenate([large < 300 + 3000 * share, small < 15 + n_changed])
-        args = (0.0, 0, 1), codes, np.ones(len(codes)), 0.95
+        args = Place(0.0, 0, 1), codes, np.ones(len(codes)), 0.95
         pvalue = gap_test(fewer * 1.0, baseline, *args)[1]
         chance = binom.pmf(n_changed, n_small, share)
         levels += chance * (pvalue <= np.array([0.05, 0.01]))

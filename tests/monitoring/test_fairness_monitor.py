@@ -65,7 +65,7 @@ def test_looks_are_those_of_all_rows_so_far(name):
 
 @pytest.mark.parametrize("metric", [mcdp, demographic_parity_difference, abcc])
 def test_no_alarm_where_groups_do_not_differ(metric):
-    """At the limit of 0 a lower bound of 0 is no sign of a disparity."""
+    """At the limit of 0 a lower bound of 0 is not a sign of a disparity."""
     monitor = FairnessMonitor(metric)
     scores = np.repeat(np.linspace(0, 1, 50), 2)
     for _ in range(3):

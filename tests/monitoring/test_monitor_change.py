@@ -16,10 +16,10 @@ from skfair.metrics._quantiles import Comparisons
 from skfair.monitoring import FairnessMonitor
 from skfair.monitoring._fairness_monitor import (
     add_look,
-    rounded,
+    look_share,
+    round_scores,
     separation,
-    share_of_look,
-    splits_of,
+    split_blocks,
 )
 from skfair.statistics import CountTable
 
@@ -122,12 +122,12 @@ def test_blocks(n_looks):
     for length, part in blocks:
         assert part == sum(1 << look for look in range(end, end + length))
         end += length
-    for start, before, since in splits_of(blocks):
+    for start, before, since in split_blocks(blocks):
         assert before == 2**start - 1
         assert before + since == 2**n_looks - 1
-    assert len(splits_of(blocks)) == len(blocks) - 1
+    assert len(split_blocks(blocks)) == len(blocks) - 1
     # A start is near any time: 2/3 of the looks since are kept, or all but one.
-    starts = [0, *(start for start, _, _ in splits_of(blocks))]
+    starts = [0, *(start for start, _, _ in split_blocks(blocks))]
     for look in range(n_looks):
         kept = n_looks - min((s for s in starts if s >= look), default=n_looks)
         assert kept >= 2 / 3 * (n_looks - look) - 1
@@ -135,7 +135,7 @@ def test_blocks(n_looks):
 
 def test_shares_add_up_to_at_most_one():
     n_looks = 10**5
-    total = sum(share_of_look(n) for n in range(1, n_looks + 1))
+    total = sum(look_share(n) for n in range(1, n_looks + 1))
     assert total < 1
     # The integral of the rest.
     assert total + 1 / (2.11 * math.log(n_looks + 1)) == pytest.approx(1, abs=2e-4)
@@ -174,10 +174,10 @@ def test_rounded_scores(scores, bandwidth):
     statistic = CountTable.from_rows(None, scores, sensitive_features=groups)
     down = np.minimum(np.floor(np.array(scores) * 256), 255) / 256
     expected = CountTable.from_rows(None, down, sensitive_features=groups)
-    assert rounded(statistic, 256).to_dict() == expected.to_dict()
-    assert rounded({1: statistic}, 256)[1].to_dict() == expected.to_dict()
+    assert round_scores(statistic, 256).to_dict() == expected.to_dict()
+    assert round_scores({1: statistic}, 256)[1].to_dict() == expected.to_dict()
     monitor = FairnessMonitor(partial(madd, bandwidth=bandwidth))
-    binned = rounded(statistic, monitor._n_scores)
+    binned = round_scores(statistic, monitor._n_scores)
     value = madd(None, statistic, bandwidth=bandwidth)
     assert madd(None, binned, bandwidth=bandwidth) == pytest.approx(value)
 

@@ -7,9 +7,7 @@ from scipy.special import logit, ndtr
 
 from skfair._rows import Rows
 from skfair.groups import encode_groups
-from skfair.postprocessing._score_repairer import (
-    LinearCDF,
-)
+from skfair.postprocessing._group_cdfs import LinearCDF
 from skfair.statistics._distributions import Distributions
 
 
@@ -26,7 +24,7 @@ def statistic(*groups, weights=None):
 def test_smoothed_heights_are_those_of_a_normal_kernel_in_the_log_odds():
     scores = np.random.default_rng(0).beta(2, 4, 300)
     rows = statistic(scores)
-    cdf = LinearCDF.from_statistic(rows, 0).smoothed(rows, 0)
+    cdf = LinearCDF.from_statistic(rows, 0).smooth(rows, 0)
     log_odds = logit(np.sort(scores))
     width = log_odds.std() * 300 ** (-1 / 3)
     expected = ndtr((log_odds[:, None] - log_odds) / width).mean(axis=1)
@@ -39,7 +37,7 @@ def test_smoothed_heights_are_those_of_a_normal_kernel_in_the_log_odds():
 def test_scores_that_many_rows_share_are_not_smoothed(scores):
     rows = statistic(scores)
     cdf = LinearCDF.from_statistic(rows, 0)
-    assert cdf.smoothed(rows, 0) is cdf
+    assert cdf.smooth(rows, 0) is cdf
 
 
 # --- groups

@@ -401,7 +401,7 @@ def test_routing_to_classifier_and_splitter(people):
 
 @pytest.mark.parametrize("unit", [pytest.param(1e-6, marks=pytest.mark.slow), 1000.5])
 def test_fractional_weights_have_no_unit(people, unit):
-    """Their totals, which may be below 1, are no numbers of rows."""
+    """Their totals, which may be below 1, are not numbers of rows."""
     X, y, sex = (part[:400] for part in people)
     weights = np.random.default_rng(0).random(400) + 0.1
     scores = []

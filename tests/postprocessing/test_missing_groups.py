@@ -85,7 +85,7 @@ def test_rows_left_out_of_fit_are_answered(people, model):
         assert_allclose(found[groups.codes < 0], scores[groups.codes < 0])
         assert (found[groups.codes >= 0] != scores[groups.codes >= 0]).any()
         assert_array_equal(model.predict_proba(X, sensitive_features=sex)[:, 1], found)
-        with pytest.raises(ValueError, match=r"groups \['X'\] in 1 rows \(0\)"):
+        with pytest.raises(ValueError, match=r"groups \['X'\] in 1 row \(0\)"):
             model.predict_proba(X[:1], sensitive_features=["X"])
 
 

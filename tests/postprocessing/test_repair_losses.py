@@ -20,12 +20,9 @@ from skfair.metrics import abcc, madd, mcdp
 from skfair.postprocessing import (
     MADDPostProcessor,
     ScoreRepairer,
-    _madd_post_processor,
+    _repair_losses,
 )
-from skfair.postprocessing._madd_post_processor import (
-    StratumLosses,
-    mean_losses,
-)
+from skfair.postprocessing._repair_losses import StratumLosses, mean_losses
 
 #: Levels whose losses are computed.
 LEVELS_TRIED = np.linspace(0, 1, 101)
@@ -329,7 +326,7 @@ def test_rounding_does_not_choose_between_equal_losses(monkeypatch):
     flat = np.where(LEVELS_TRIED < 0.5, 0.2, 0.1) + rounding
     columns = ["repair_level", "total_loss", "accuracy_loss", "fairness_loss"]
     table = pd.DataFrame(dict.fromkeys(columns, flat) | {"repair_level": LEVELS_TRIED})
-    monkeypatch.setattr(_madd_post_processor, "mean_losses", lambda *_: table)
+    monkeypatch.setattr(_repair_losses, "mean_losses", lambda *_: table)
     judged = []
     monkeypatch.setattr(
         StratumLosses, "standard_error", lambda _, level: judged.append(level) or 0.01

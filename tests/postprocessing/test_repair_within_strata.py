@@ -129,6 +129,16 @@ def test_a_map_for_each_stratum(rows):
     assert_array_equal(model.transform(scores, sensitive_features=group), expected)
 
 
+def test_draws_of_a_random_state_go_on_from_stratum_to_stratum():
+    scores, sex = np.tile([0.2, 0.8, 0.4, 0.4], 100), np.tile([0, 0, 1, 1], 100)
+    where = {"sensitive_features": sex, "control_features": np.repeat([0, 1], 200)}
+    random_state = np.random.RandomState(0)
+    repairer = ScoreRepairer(ties="random", random_state=random_state)
+    first, second = np.split(repairer.fit_transform(scores, **where), 2)
+    drawn = scores[:200] == 0.4  # the shared score becomes one of two
+    assert (first[drawn] != second[drawn]).mean() > 0.25
+
+
 def test_a_statistic_has_no_strata(rows):
     _, scores, group, dept = rows
     statistic = CountTable.from_rows(None, scores, sensitive_features=group)

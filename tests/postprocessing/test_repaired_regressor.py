@@ -171,7 +171,7 @@ def test_bad_input(salaries):
     model = fitted(salaries)
     with pytest.raises(ValueError, match="RepairedRegressor needs the group of each"):
         model.predict(X)
-    with pytest.raises(ValueError, match=r"has groups \['X'\] in 1 rows"):
+    with pytest.raises(ValueError, match=r"has groups \['X'\] in 1 row"):
         model.predict(X[:1], sensitive_features=["X"])
     model.set_params(unknown_groups="pooled")
     plain = np.mean([one.predict(X[:1]) for one in model.estimators_])

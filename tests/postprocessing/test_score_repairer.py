@@ -13,11 +13,8 @@ from skfair.exceptions import MitigationWarning
 from skfair.groups import encode_groups
 from skfair.metrics import madd, mcdp
 from skfair.postprocessing import ScoreRepairer
-from skfair.postprocessing._score_repairer import (
-    clipped,
-    lowest_of_band,
-    spread_in_bins,
-)
+from skfair.postprocessing._group_cdfs import clip_to_band, lowest_of_band
+from skfair.postprocessing._score_repairer import spread_in_bins
 from skfair.statistics import CountTable
 from skfair.statistics._distributions import Distributions
 
@@ -189,7 +186,7 @@ def test_unknown_groups():
     scores = np.repeat([0.1, 0.5, 0.8, 0.9], 100)
     groups = np.repeat(["F", "M"], 200)
     repairer = ScoreRepairer().fit(scores, sensitive_features=groups)
-    with pytest.raises(ValueError, match=r"groups \['X'\] in 1 rows \(1\), .*'F'"):
+    with pytest.raises(ValueError, match=r"groups \['X'\] in 1 row \(1\), .*'F'"):
         repairer.transform([0.3, 0.4], sensitive_features=["F", "X"])
     repairer = ScoreRepairer(unknown_groups="pooled")
     repairer.fit(scores, sensitive_features=groups)
@@ -205,7 +202,7 @@ def test_rows_left_out():
         repairer = ScoreRepairer(unknown_groups=unknown)
         assert repairer.fit_transform(scores, sensitive_features=labels)[2] == 0.3
     repairer.fit(scores, sensitive_features=["F", "M", "M", "M"])
-    with pytest.raises(ValueError, match=r"groups \['\(missing\)'\] in 1 rows \(2\)"):
+    with pytest.raises(ValueError, match=r"groups \['\(missing\)'\] in 1 row \(2\)"):
         repairer.transform(scores, sensitive_features=labels)
 
 
@@ -383,7 +380,7 @@ def test_band_keeps_order_and_mean(n_groups, n_knots, max_mcdp, random):
     shares = generator.dirichlet(np.ones(n_groups))
     lowest = lowest_of_band(heights, shares, max_mcdp)
 
-    targets = clipped(lowest, max_mcdp, heights)
+    targets = clip_to_band(lowest, max_mcdp, heights)
     assert np.ptp(targets, axis=0).max() <= max_mcdp + 1e-12
     assert np.diff(targets, axis=1).min() >= -1e-8
     assert_allclose(shares @ targets, shares @ heights, atol=1e-8)

@@ -33,19 +33,24 @@ def test_the_sentence_has_the_sums_of_the_rows(make_report, weights):
     assert measure["maximum"] == 2
     assert (measure["n"], measure["certified"]) == (600, None)
     found = re.search(
-        r"up to ([.\d]+), outcomes minus scores add up to (-?[.\d]+) points in “(.)” "
-        r"and (-?[.\d]+) points in “(.)”: ([.\d]+) percentage points",
+        r"Of 100 people of “(.)”, those with scores up to ([.\d]+) have ([.\d]+ \w+) "
+        r"positive outcomes than their scores predict, of 100 of “(.)”, ([.\d]+ \w+): "
+        r"([.\d]+) percentage points",
         measure["finding"],
     )
     assert found is not None
-    score, ours, first, theirs, second, gap = found.groups()
+    first, score, ours, second, theirs, gap = found.groups()
+    ours, theirs = (
+        float(number) * {"more": 1, "fewer": -1}[side]
+        for number, side in (ours.split(), theirs.split())
+    )
     weights = np.ones(600) if weights is None else weights
     below = scores <= float(score) + 0.0005  # the score is rounded
-    for text, group in (ours, first), (theirs, second):
+    for number, group in (ours, first), (theirs, second):
         own = groups == group
         total = (weights * (y_true - scores))[own & below].sum() / weights[own].sum()
-        assert float(text) == pytest.approx(100 * total, abs=0.2)
-    assert float(gap) == pytest.approx(float(ours) - float(theirs), abs=0.11)
+        assert number == pytest.approx(100 * total, abs=0.2)
+    assert float(gap) == pytest.approx(ours - theirs, abs=0.11)
 
 
 def test_no_zero_is_negative(make_report):
@@ -55,8 +60,8 @@ def test_no_zero_is_negative(make_report):
         make_report(y_true, np.full(40, 0.5001), sensitive_features=groups, **ALONE)
     )
     assert measure["value"] == 0
-    text = "add up to 0.0 points in “a” and 0.0 points in “b”: 0.0 percentage points"
-    assert text in measure["finding"]
+    assert "-0.0" not in measure["finding"]
+    assert ": 0.0 percentage points apart" in measure["finding"]
 
 
 @pytest.mark.slow
@@ -89,7 +94,7 @@ def test_many_groups_have_a_row_if_asked(make_report):
         y_true, scores, sensitive_features=groups, multigroup="pooled"
     )
     assert measure["value"] == pytest.approx(expected)
-    assert "points in everyone" in measure["finding"]
+    assert "of 100 of everyone" in measure["finding"]
 
 
 @pytest.mark.slow

@@ -196,7 +196,12 @@ def test_models_of_people_are_compared_without_an_interval():
     assert report.to_frame("models")["difference"].isna().all()
     changes = report.summary["verdict"]["leads"][1]["changes"]
     assert changes
-    assert all("has no interval" in change["text"] for change in changes)
+    *changes, reason = [change["text"] for change in changes]
+    accuracy = report.to_frame("models").set_index(["performance", "model"])["value"]
+    before, after = (accuracy["accuracy", model] for model in ("plain", "flat"))
+    assert changes[0] == f"Accuracy was {before:.3f} and is {after:.3f}."
+    assert not any("interval" in text for text in changes)
+    assert "not computed where people have several rows" in reason
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from skfair.metrics import (
     dcp,
 )
 from skfair.metrics._resampling import check_seed
-from skfair.metrics._sample import Part, Sample
+from skfair.metrics._sample import Sample, SamplePart
 from skfair.report import _inputs, _metrics, _numbers
 from skfair.report._inputs import MANY_ROWS, make_audit
 from skfair.report._metrics import MEASURES, locate_all, make_samples
@@ -73,7 +73,7 @@ def values_of(sample):
 def drawn_for(sample, key):
     """Rows or cells of a metric, of which draws are made."""
     rows, counted = sample.drawn_from(MEASURES[key].question)
-    return Sample(MEASURES[key].drawn(sample), rows, (Part(counted),))
+    return Sample(MEASURES[key].drawn(sample), rows, (SamplePart(counted),))
 
 
 def permuted(sample):

@@ -252,8 +252,8 @@ def test_broken_arguments(change, error, message):
     [
         ("p", None, "'p' has 1 (NULL|NaN)"),
         ("p", 1.5, r"'p' has 1 values outside \[0, 1\]"),
-        ("sex", None, "1 missing values in column 'sex'"),
-        ("y", None, "'y' has 1 missing labels"),
+        ("sex", None, "1 missing value in column 'sex'"),
+        ("y", None, "'y' has 1 missing label"),
         ("weight", -1, "'weight' has 1 values that are"),
         ("weight", None, "'weight' has 1 values that are"),
     ],
@@ -315,6 +315,6 @@ def test_bad_strata(few):
         of_table(data, control_features=["race", "race"], make=few)
     missing = pl.when(pl.int_range(pl.len()) > 0).then(pl.col("weight"))
     with pytest.raises(
-        ValueError, match="control_features has 1 missing values in column 'weight'"
+        ValueError, match="control_features has 1 missing value in column 'weight'"
     ):
         of_table(data.with_columns(weight=missing), control_features="weight", make=few)

@@ -30,6 +30,7 @@ TERMS = {
     r"[Ii]mpact ratio|[Ss]coring rate|\bmedian\b": "ratio",
     r"(?<![Ee]qualized )\bodds\b|[Bb]ounds by": "odds",
     r"\branks?\b": "rank",
+    r"[Pp]ooled rate|\bmargins?\b": "pooled",
     r"\bseed\b": "seed",
     r"[Bb]ootstrap|\bresampl|\bWilson\b": "resample",
     r"\bMCDP\(0\)": "metric-mcdp",
@@ -132,12 +133,13 @@ def adult_like(make_report):
         score,
         sensitive_features=people,
         impact_ratios=True,
+        intersection=True,
         metrics=[*metrics, "equalized_odds_difference"],
     )
 
 
 def compas_like(make_report):
-    """Risk of 400 defendants on a scale that is no probability, within strata."""
+    """Risk of 400 defendants on a scale that is not a probability, within strata."""
     race = {"African-American": 0.5, "Caucasian": 0.35, "Hispanic": 0.15}
     y_true, score, people = simulated(400, [("race", race)], seed=1)
     metrics = ["demographic_parity_difference", "mcdp", "abcc", "max_gap"]

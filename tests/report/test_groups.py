@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from skfair.groups import encode_groups
-from skfair.metrics import impact_ratios
+from skfair.metrics import cvar_fairness_report, impact_ratios
 from skfair.report import FairnessReport
 from skfair.report._numbers import _calibration_error
 from skfair.report._words import describe_ratios
@@ -132,6 +132,114 @@ def test_groups_as_a_frame(filed):
     assert list(frame.columns[:4]) == ["model", "attribute", "group", "n"]
     excess = frame["score_excess"].abs()
     assert (frame["calibration_error"] >= excess - 1e-12).all()
+
+
+# --- error rates of many groups
+
+
+def wrong_in_one(n_groups, n_classes=2):
+    """True labels, predictions and groups of 50 rows, of which "g3" is often wrong."""
+    rng = np.random.default_rng(n_groups)
+    groups = np.repeat([f"g{i}" for i in range(n_groups)], 50)
+    y_true = rng.integers(n_classes, size=len(groups))
+    wrong = rng.random(len(groups)) < np.where(groups == "g3", 0.6, 0.15)
+    return y_true, (y_true + wrong) % n_classes, groups
+
+
+@pytest.fixture(scope="module")
+def make_of_many(make_report):
+    def make(y_true, y_pred, groups, **options):
+        metrics = ["equalized_odds_difference"] if y_true is not None else ["max_gap"]
+        given = {"y_pred": y_pred, "sensitive_features": {"school": groups}}
+        options = {"metrics": metrics, "n_permutations": 0, **options}
+        return make_report(y_true, **given, **options)
+
+    return make
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_groups_that_differ_in_error_rate_are_named(make_of_many, n_classes):
+    y_true, y_pred, groups = wrong_in_one(12, n_classes)
+    report = make_of_many(y_true, y_pred, groups)
+    expected = cvar_fairness_report(
+        y_true, y_pred, sensitive_features=groups, quality="error_rate"
+    )
+    found = report.to_frame("groups").set_index("group").loc[expected.index]
+    others = 1 - found["accuracy_of_others"]
+    np.testing.assert_allclose(others, expected["rate_of_others"])
+    differs = expected["adjusted_pvalue"] <= 0.05
+    assert found["accuracy_differs"].tolist() == differs.tolist()
+    assert differs.sum() == 1
+    row = expected.loc["g3"]
+    rates = [f"{100 * row[name]:.1f}%" for name in ("rate", "rate_of_others")]
+    text = "Over all true labels together, 1 of 12 groups differs in error rate from "
+    text += "all other rows: "
+    text += f"\u201cg3\u201d ({rates[0]}, others {rates[1]})."
+    (point,) = (
+        point
+        for point in report.summary["verdict"]["points"]
+        if point["question"] == "errors"
+    )
+    assert text in point["text"]
+    written = report.to_markdown()
+    assert text in written
+    assert "| Accuracy differs from the rest |" in written
+
+
+def test_error_rates_that_chance_explains_are_evidence_of_nothing(make_of_many):
+    y_true, _, groups = wrong_in_one(12)
+    wrong = np.tile([1] + [0] * 9, 60)
+    report = make_of_many(y_true, (y_true + wrong) % 2, groups)
+    text = "none of 12 groups is found to differ in error rate from all other rows."
+    assert text in report.to_markdown()
+
+
+def test_a_group_that_differs_in_error_rate_alone_is_a_sign(make_of_many):
+    """Every label is wrong in it a little more often, none of them significantly."""
+    y_true, _, groups = wrong_in_one(12)
+    rate = np.where(groups == "g3", 0.35, 0.15)
+    for seed in range(100):
+        wrong = np.random.default_rng(seed).random(len(groups)) < rate
+        given = y_true, (y_true + wrong) % 2, groups
+        table = cvar_fairness_report(
+            *given[:2], sensitive_features=groups, quality="accuracy"
+        )
+        if table["adjusted_pvalue"].min() <= 0.05:
+            report = make_of_many(*given, n_permutations=59)
+            (point,) = report.summary["verdict"]["points"]
+            if point["state"] != "significant":
+                break
+    assert point["state"] == "weak evidence"
+    assert "groups differ in error rate over all true labels" in point["text"]
+
+
+UNTESTED = {
+    "few groups": (10, {}),
+    "weights": (12, {"sample_weight": np.linspace(1, 2, 600)}),
+    "people": (12, {"clusters": np.arange(600) // 2}),
+    "no labels": (12, {}),
+}
+
+
+@pytest.mark.parametrize("case", UNTESTED)
+def test_error_rates_are_compared_where_they_are_tested(make_of_many, case):
+    n_groups, options = UNTESTED[case]
+    y_true, y_pred, groups = wrong_in_one(n_groups)
+    y_true = None if case == "no labels" else y_true
+    report = make_of_many(y_true, y_pred, groups, **options)
+    text = report.to_markdown()
+    assert "error rate from all" not in text
+    assert "Accuracy differs" not in text
+
+
+@pytest.mark.slow
+def test_the_page_has_the_error_rates_of_many_groups(make_of_many):
+    pytest.importorskip("jinja2")
+    pytest.importorskip("matplotlib")
+    page = make_of_many(*wrong_in_one(14)).to_html()
+    assert page.count('<th scope="col">Accuracy differs from the rest</th>') == 2
+    assert page.count('<td data-label="Accuracy differs from the rest">yes</td>') == 1
+    assert "1 of 14 groups differs in error rate" in page
 
 
 # --- calibration

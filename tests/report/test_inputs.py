@@ -63,7 +63,7 @@ def made(*arguments, **options):
         ((Y, P), {"sample_weight": -P}, "sample_weight must be finite"),
         ((Y, P), {"sample_weight": 0 * P}, "sample_weight is zero in every row"),
         ((np.where(P == 0, np.nan, Y), P), {}, "y_true has 1 missing"),
-        ((Y, P), {"sensitive_features": [None, *S[1:]]}, "has 1 missing values"),
+        ((Y, P), {"sensitive_features": [None, *S[1:]]}, "has 1 missing value"),
         ((Y, {"a": P, 1: P, "1": P}), {}, "y_score must have distinct names"),
     ],
 )

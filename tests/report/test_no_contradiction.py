@@ -43,6 +43,7 @@ def check(summary):
             named = {label for pair in measure["pairs"] for label in pair["pair"]}
             assert named <= labels | {None}
         check_doubts(result, row["cells"])
+        check_levels(result, row["cells"])
         states = {cell["state"] for cell in row["cells"]}
         for cell in row["cells"]:
             check_state(cell["measure"], cell["state"], result["groups"])
@@ -56,7 +57,7 @@ def check(summary):
         asked = [cell["measure"] for cell in row["cells"] if cell["measure"]]
         points = summary["verdict"]["points"]
         for measure, point in zip(asked, points, strict=True):
-            if measure["pairs"] and attribute["comparison"] == "pairwise":
+            if measure["pairs"]:
                 check_point(measure, point)
 
 
@@ -68,17 +69,33 @@ def check_doubts(result, cells):
                 assert NOISE[0] not in measure["sentence"]
 
 
+def check_levels(result, cells):
+    """A metric is significant if Holm's adjustment beside other questions says so."""
+    asked = [cell["measure"] for cell in cells if cell["measure"]]
+    for measure in result["measures"]:
+        if measure["pvalue"] is None:
+            continue
+        others = [m for m in asked if m["question"] != measure["question"]]
+        others = [m["pvalue"] for m in others if m["pvalue"] is not None]
+        pvalues = np.sort([measure["pvalue"], *others])
+        adjusted = pvalues * np.arange(len(pvalues), 0, -1)
+        adjusted = np.maximum.accumulate(adjusted)
+        own = adjusted[np.searchsorted(pvalues, measure["pvalue"])]
+        small = measure["pvalue"] <= measure["level"] * (1 + 1e-9)
+        assert small == (own <= 0.05 * (1 + 1e-9))
+
+
 def check_point(measure, point):
     """The verdict has the value and the interval of the pair that decides."""
     text = point["text"]
-    for label in measure["pairs"][0]["pair"]:
+    for label in filter(None, measure["pairs"][0]["pair"]):
         assert label in text
     assert f"{100 * measure['pairs'][0]['gap']:.1f} percentage points" in text
     shown = measure["decided"] or measure
     low, high = (100 * shown[end] for end in ("lower", "upper"))
     ends = f"{low:.1f} to {high:.1f}"
     if point["state"] == "significant" and f"{low:.1f}" == "0.0":
-        ends = f"above 0, up to {high:.1f}"
+        ends = f"{ends}; the test excludes 0"
     assert f"95% interval {ends}" in text
     assert low <= 100 * measure["pairs"][0]["gap"] <= high
 
@@ -104,14 +121,18 @@ def check_measure(measure):
             assert all(pair["gap"] > pair["null_mean"] for pair in pairs)
         if measure["key"] != "madd":
             assert max(pair["gap"] for pair in pairs) <= value + 1e-9
-        if measure["tested"]:
+        if measure["decider"]:
             for label in filter(None, pairs[0]["pair"]):
-                assert label in measure["tested"]
+                assert label in measure["decider"]["pair"]
                 assert label in sentence
         elif measure["key"] != "madd":
             assert pairs[0]["gap"] == pytest.approx(value, abs=1e-9)
+        several, level = measure["n_groups"] > 2, measure["level"]
+        significant = [p for p in pairs if p["pvalue"] <= level * (1 + 1e-9)]
         said = "statistically significant" in sentence.lower()
-        assert said == (small and measure["n_groups"] > 2)
+        assert said == (len(significant) > 0 and several)
+        alone = "for this question alone" in sentence.lower()
+        assert alone == (small and not significant and several)
 
 
 def check_state(measure, state, groups):
@@ -120,6 +141,8 @@ def check_state(measure, state, groups):
         return
     differing = [group["label"] for group in groups if group.get("differs")]
     of_groups = measure["question"] == "decisions" and differing
+    if measure["question"] == "errors":
+        of_groups = any(group.get("accuracy_differs") for group in groups)
     lower = (measure["decided"] or measure)["lower"]
     if state == "significant":
         assert measure["pvalue"] <= 0.05

@@ -26,7 +26,7 @@ def energy(monkeypatch):
     energy_distance = EnergyDistance()
 
     def find(sample):
-        value = energy_distance.find(sample.statistic("scores")).value
+        value = energy_distance.estimate_statistic(sample.statistic("scores")).value
         return Located(value, (0, 1))
 
     row = Measure(

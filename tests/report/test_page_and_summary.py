@@ -76,9 +76,16 @@ def draw_report(seed, n_groups, n_models=2, **options):
     )
 
 
-def gap_of_tested_pair(measure):
-    """Gap of the pair that decides a test, which is named if it is another one."""
-    return measure["pairs"][0]["gap"] if measure["tested"] else None
+def rows_of(measures):
+    """Title, numbers and words of the row of a metric, and of a pair that decides."""
+    for one in measures:
+        ends = [one[name] for name in ("value", "lower", "upper", "certified")]
+        test, decider = (one["null_mean"], one["pvalue"]), one["decider"]
+        shown = (None, None) if decider else test
+        yield one["title"], ends, shown, one["sentence"]
+        if decider:
+            ends = [decider[name] for name in ("value", "lower", "upper")]
+            yield decider["pair"], ends, test, "The groups that decide the test."
 
 
 def check_page(report):
@@ -92,23 +99,18 @@ def check_page(report):
         for answers in (True, False)
     ]
     for rows, part in zip(measures, filter(None, parts), strict=True):
-        assert len(rows) == len(part) > 0
-        for (title, value, null, pvalue, words), one in zip(rows, part, strict=True):
-            assert title == one["title"]
-            ends = [one[name] for name in ("value", "lower", "upper", "certified")]
-            shown = numbers(value)
-            assert shown == pytest.approx(rounded(ends)[: len(shown)], abs=1e-9)
-            assert len(shown) >= min(3, len(rounded(ends)))
-            by_chance = rounded([one["null_mean"], gap_of_tested_pair(one)])
-            assert numbers(null) == pytest.approx(by_chance, abs=1e-9)
-            if one["pvalue"] is None:
-                assert numbers(pvalue) == []
-            else:
-                digits = 3 if one["pvalue"] < 0.1 else 2
-                assert numbers(pvalue) == pytest.approx(
-                    [one["pvalue"]], abs=0.5 / 10**digits
-                )
-            assert words.startswith(one["sentence"])
+        expected = [*rows_of(part)]
+        for cells, (title, ends, test, words) in zip(rows, expected, strict=True):
+            assert cells[0] == title
+            found = numbers(cells[1])
+            assert found == pytest.approx(rounded(ends)[: len(found)], abs=1e-9)
+            assert len(found) >= min(3, len(rounded(ends)))
+            assert numbers(cells[2]) == pytest.approx(rounded(test[:1]), abs=1e-9)
+            digits = 3 if (test[1] or 0) < 0.1 else 2
+            assert numbers(cells[3]) == pytest.approx(
+                [p for p in test[1:] if p is not None], abs=0.5 / 10**digits
+            )
+            assert cells[4].startswith(words)
     of_groups = tables.of("groups", 4)
     for rows, result in zip(of_groups, results, strict=True):
         for row, group in zip(rows, result["groups"], strict=True):
@@ -129,12 +131,13 @@ def check_markdown(report):
     for result in attribute["results"]:
         start = lines.index(f"## unit, {result['model']}") + 4
         measures = sorted(result["measures"], key=lambda one: not one["answers"])
-        for line, one in zip(lines[start:], measures, strict=False):
+        rows = [*rows_of(measures)]
+        for line, (title, ends, test, _) in zip(lines[start:], rows, strict=False):
             cells = line.split(" | ")
-            names = "value", "lower", "upper", "null_mean", "pvalue"
+            assert title in cells[0]
             found = [x for cell in cells[1:] for x in numbers(cell)]
-            expected = [*(one[name] for name in names), gap_of_tested_pair(one)]
-            assert found == pytest.approx(rounded(expected), abs=1e-9)
+            expected = rounded([*ends[:3], *test])
+            assert found == pytest.approx(expected, abs=1e-9)
 
 
 def test_every_number_of_a_page_is_one_of_the_summary():

@@ -1,4 +1,4 @@
-"""Reports on scores that are no probabilities, by their ranks among everyone."""
+"""Reports on scores that are not probabilities, by their ranks among everyone."""
 
 import re
 from functools import partial

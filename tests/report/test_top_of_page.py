@@ -4,6 +4,7 @@ import json
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from skfair.groups import encode_groups
@@ -71,19 +72,99 @@ def test_the_chart_of_rates_has_every_group_with_interval_and_size(make_light):
     assert rates == sorted(rates, reverse=True)
 
 
-def test_missing_groups_come_last_and_make_no_headline(make_report, scored):
+@pytest.mark.parametrize("known_differ", [True, False])
+def test_missing_groups_come_last_and_make_no_headline(
+    make_report, scored, known_differ
+):
+    """Known groups have their rates and interval, or are said not to differ."""
     y_true, _, people = scored
     sex = people["sex"].astype(object).where(np.arange(600) % 3 > 0, None)
-    decided = np.where(sex.isna(), 1, y_true)
-    groups = encode_groups(sex, missing="group")
+    others = y_true if known_differ else sex.groupby(sex).cumcount() % 2
+    decided = np.where(sex.isna(), 1, others)
     report = make_report(
-        None, y_pred=decided, sensitive_features={"sex": groups}, metrics=LIGHT[:1]
+        None,
+        y_pred=decided,
+        sensitive_features={"sex": encode_groups(sex, missing="group")},
+        metrics=LIGHT[:1],
     )
     labels = re.findall(r'class="label">([^<]*)<', shown(report.to_html()))
     assert labels[-1] == "(missing)"
     (point,) = report.summary["verdict"]["points"]
-    assert "(missing)" not in point["text"]
-    assert "people whose group is missing" in point["text"]
+    lead = report.summary["verdict"]["leads"][0]["text"]
+    assert lead in repr(report)
+    assert "People whose sex is missing differ most." in point["text"]
+    if known_differ:
+        high, low = (100 * decided[sex == name].mean() for name in "MF")
+        finding = f"{high:.1f}% of “M” and {low:.1f}% of “F” get the decision “1”: "
+        assert point["text"].startswith(finding)
+        assert "(95% interval " in point["text"]
+        assert lead == "Decisions differ by sex; chance alone does not explain it."
+    else:
+        assert point["text"].startswith("No difference of known groups is significant.")
+        assert lead == (
+            "Decisions of people whose sex is missing differ from those of others; "
+            "chance alone does not explain it. By sex, no difference of known groups "
+            "is significant."
+        )
+
+
+def test_only_what_has_missing_values_is_called_missing(make_report):
+    rng = np.random.default_rng(0)
+    race = pd.Series(rng.choice(["a", "b", None], 900))
+    sex = pd.Series(rng.choice(["F", "M"], 900))
+    people = {"race": encode_groups(race, missing="group"), "sex": sex}
+    decided = race.isna().to_numpy().astype(int)
+    options = {"sensitive_features": people, "metrics": LIGHT[:1]}
+    report = make_report(None, y_pred=decided, **options)
+    text = report.summary["verdict"]["leads"][0]["text"]
+    for name in "race", "race \u00d7 sex":
+        assert (
+            "Decisions of people whose race is missing differ from those of others; "
+            f"chance alone does not explain it. By {name}, no difference of known "
+            "groups is significant."
+        ) in text
+    assert "sex is missing" not in report.to_markdown()
+
+
+def test_the_head_counts_rows_of_unknown_groups(make_report):
+    race = pd.Series(["a", "b", None, "a", "b"] * 40)
+    sex = pd.Series([*"FM"] * 100)
+    people = {"race": encode_groups(race, missing="drop"), "sex": sex}
+    options = {"sensitive_features": people, "metrics": LIGHT[:1]}
+    report = make_report(None, y_pred=np.tile([0, 1, 1, 0], 50), **options)
+    head = "200 rows, 40 of unknown race"
+    assert repr(report).startswith(f"FairnessReport({head})\n")
+    assert f"{head}.\n" in report.to_markdown()
+    report.summary = tell_left_out(report.summary, 7, ["y"])
+    head = "200 rows, 7 more left out, 40 of unknown race"
+    assert f"{head} ·" in report.to_html()
+
+
+def test_equal_groups(make_report):
+    groups = np.repeat(["A", "B", "C"], 40)
+    options = {"sensitive_features": groups, "n_permutations": 59}
+    report = make_report(None, y_pred=np.tile([0, 1], 60), **options)
+    page = report.to_markdown()
+    shares = "50.0% of “A” and 50.0% of “C” get the decision “1”: 0.0 percentage"
+    assert shares in page
+    assert "All groups have the rate of the average group, 50.0%." in page
+    assert "differ most" not in page
+    assert "furthest from the average group:" not in page
+
+
+def test_two_groups_are_not_each_beside_the_rest(make_report):
+    sex = np.repeat(["F", "M"], 100)
+    decided = np.concatenate([np.arange(100) < 50, np.arange(100) < 65]).astype(int)
+    rng = np.random.default_rng(0)
+    y_true, score = rng.integers(0, 2, 200), rng.random(200)
+    report = make_report(
+        y_true, score, y_pred=decided, sensitive_features=sex, metrics=LIGHT,
+        n_permutations=199,
+    )  # fmt: skip
+    (point, *_) = report.summary["verdict"]["points"]
+    assert point["state"] == "weak evidence"
+    assert "an exact test of the two shares finds a difference" in point["text"]
+    assert "of the rest" not in point["text"]
 
 
 @pytest.mark.slow

@@ -140,8 +140,10 @@ def check_finding(name, said, rows):
             own = rows_of(said[group], groups)
             low = own & (score <= float(said["score"]) + 5e-4)
             sums.append(100 * excess[low].sum() / own.sum())
+            number, side = said[points].split()
+            found = float(number) * {"more": 1, "fewer": -1}[side]
             # A row may be on the other side of the rounded score.
-            assert float(said[points]) == pytest.approx(sums[-1], abs=100 / own.sum())
+            assert found == pytest.approx(sums[-1], abs=100 / own.sum() + 0.051)
     elif key == "abcc":
         check_pair(said, rows, abcc, 100, "value")
     elif key == "mcdp_epsilon":
@@ -217,13 +219,21 @@ AFTER = (
     "pair differs",
     "pairs differ",
     "groups differ",
+    "pair small",
+    "pairs small",
+    "groups small",
 )
 AFTER_POINTS = (
-    "further apart",
+    "further apart, too",
+    "further apart, less clear",
+    "further apart by chance",
     "signs",
     "pair differs",
     "pairs counted",
     "groups counted",
+    "groups by another test",
+    "error rates differ",
+    "no error rate differs",
 )
 ANSWERS = "significant", "weak evidence", "no evidence", "not tested", "not computable"
 
@@ -251,14 +261,34 @@ def check_report(report, rows):
         if measure["value"] is not None:
             rest = finding_of(measure["sentence"], rows, measure["key"])
             check_rest(rest.removeprefix("."), AFTER)
+            several = len(attribute["groups"]) > 2 or measure["question"] == "errors"
+            stands_out = "a difference that stands out as much" in rest
+            doubted = "of random groupings" in rest
+            assert stands_out == (doubted and several and len(measure["pairs"]) > 0)
             for share in re.findall(r"([\d.]+)% of random groupings", rest):
                 expected = 100 * measure["pvalue"]
                 assert float(share) == pytest.approx(expected, abs=0.051)
+    many = attribute["comparison"] == "pooled"
+    for point in summary["verdict"]["points"] if many else ():
+        if point["question"] == "decisions" and point["state"] == "significant":
+            measure = cells["decisions"]["measure"]
+            check_marked(point["text"], measure, result)
     pvalues = [m["pvalue"] for m in measures.values() if m["pvalue"] is not None]
     said = named("some tests", summary["verdict"]["tests"]["sentence"])
     if said is not None:
         assert int(said["n"]) == len(pvalues)
         assert int(said["small"]) == sum(p <= 0.05 for p in pvalues)
+
+
+def check_marked(text, measure, result):
+    """Count the groups that the table marks, where the verdict names fewer."""
+    marked = {group["label"] for group in result["groups"] if group.get("differs")}
+    level = measure["level"] * (1 + 1e-9)
+    found = {one["pair"][0] for one in measure["pairs"] if one["pvalue"] <= level}
+    pattern = r"in the table of groups, (\d+) differs? from the rest"
+    said = re.search(pattern, text)
+    assert (said is not None) == (marked > found)
+    assert said is None or int(said[1]) == len(marked)
 
 
 def check_point(point, cell, rows):
@@ -269,22 +299,68 @@ def check_point(point, cell, rows):
     text, shown = point["text"], measure["decided"] or measure
     rest = finding_of(text, rows, measure["key"])
     found = re.match(
-        r" \(95% interval (above 0, up to )?([\d.]+)%?(?: to ([\d.]+)%?)?\)\.", rest
+        r" \(95% interval ([\d.]+)%? to ([\d.]+)%?(; the test excludes 0)?\)\.", rest
     )
     low, high = 100 * shown["lower"], 100 * shown["upper"]
-    if found.group(1):
+    assert float(found.group(1)) == pytest.approx(low, abs=0.051)
+    assert float(found.group(2)) == pytest.approx(high, abs=0.051)
+    if found.group(3):
         assert point["state"] == "significant"
         assert low == pytest.approx(0, abs=0.051)
-        assert float(found.group(2)) == pytest.approx(high, abs=0.051)
-    else:
-        assert float(found.group(2)) == pytest.approx(low, abs=0.051)
-        assert float(found.group(3)) == pytest.approx(high, abs=0.051)
     check_rest(rest[found.end() :], AFTER_POINTS)
+    check_furthest(rest[found.end() :], point["state"], measure, rows)
+    if point["question"] == "errors":
+        check_error_rates(rest, rows)
     if point["state"] == "no evidence":
         assert measure["pvalue"] > 0.05
         assert low <= 0
     if point["state"] == "significant":
         assert measure["pvalue"] <= 0.05
+
+
+def check_furthest(text, state, measure, rows):
+    """Check the gap that is larger than that of the pair which decides.
+
+    It is called significant, or chance, by a test of its own.
+    """
+    names = [name for name in AFTER_POINTS if name.startswith("further apart")]
+    found = [m for name in names if (m := re.match(PATTERNS[name], text.strip()))]
+    decided, value = measure["decided"], measure["value"]
+    assert bool(found) == (
+        decided is not None and not np.isclose(decided["value"], value)
+    )
+    for said in found:
+        assert said["gap"] == f"{100 * value:.1f} points"
+        assert value > decided["value"]
+        pvalue = measure["furthest"]["pvalue"]
+        assert ("but this may be chance" in said[0]) == (pvalue > 0.05)
+        small = pvalue <= measure["level"]
+        significant = small and state == "significant"
+        assert ("is significant, too" in said[0]) == significant
+        if measure["key"] == "demographic_parity_difference":
+            selected, pair = rows[2] == "good", said["pair"].split(" and ")
+            rates = [selected[rows_of(group, rows[3])].mean() for group in pair]
+            assert abs(rates[0] - rates[1]) == pytest.approx(value)
+
+
+def check_error_rates(text, rows):
+    """Check which groups are said to differ in error rate, and their rates."""
+    y_true, _, predicted, groups = rows
+    n_groups, wrong = len(set(groups)), y_true != predicted
+    none = f"none of {n_groups} groups is found to differ in error rate"
+    last = text[text.rfind("Over all true labels") :]
+    said = re.fullmatch(PATTERNS["error rates differ"], last)
+    assert (n_groups > 10) == (said is not None or none in text)
+    if said is None:
+        return
+    assert int(said["of"]) == n_groups
+    rates = re.findall(r"“(\w+)” \(([\d.]+)%, others ([\d.]+)%\)", said["groups"])
+    assert len(rates) == int(said["n"])
+    for group, rate, others in rates:
+        own = groups == group
+        for share, part in ((rate, own), (others, ~own)):
+            expected = 100 * wrong[part].mean()
+            assert float(share) == pytest.approx(expected, abs=0.051)
 
 
 @pytest.mark.promise("Every sentence of a report is true by the rows")

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skfair._utils._text import label_text, listed, visible_text
+from skfair.metrics import confidence_interval, demographic_parity_difference
 from skfair.report._metrics import MEASURES
 from skfair.report._words import states
 
@@ -356,7 +357,7 @@ def test_the_value_of_the_table_is_in_the_verdict_where_others_decide(make_repor
     )
     (point,) = report.summary["verdict"]["points"]
     assert "12.0 percentage points apart" in point["text"]
-    assert "“c” and “b” are further apart, by 17.0 points, but" in point["text"]
+    assert "“c” and “b” are further apart, by 17.0 points, but this" in point["text"]
     text = report.to_markdown()
     assert "| Difference of selection rates | 0.170 |" in text
     assert "- Difference of selection rates: 55.0% of “c” and 38.0% of “b” get" in text
@@ -388,3 +389,61 @@ def test_the_one_group_that_differs_is_one(make_report):
     (point,) = report.summary["verdict"]["points"]
     expected = "Of 12 groups, 1 differs significantly from everyone: “g00” (40)."
     assert expected in point["text"]
+
+
+def test_the_verdict_leads_with_a_group_that_differs_significantly(make_report):
+    """Of many groups a tiny one is furthest from everyone by chance."""
+    sizes, rates = [200] * 11 + [14, 60], [0.35] * 11 + [0.07, 0.1]
+    groups = np.repeat([f"g{i:02}" for i in range(13)], sizes)
+    y_pred = np.concatenate(
+        [np.arange(n) < round(n * r) for n, r in zip(sizes, rates, strict=True)]
+    )
+    report = make_report(
+        None, y_pred=y_pred.astype(int), pos_label=1, sensitive_features={"g": groups}
+    )
+    (point,) = report.summary["verdict"]["points"]
+    overall = 100 * y_pred.mean()
+    expected = f"10.0% of “g12” and {overall:.1f}% of everyone get the decision “1”"
+    assert point["text"].startswith(expected)
+    assert "“g11” and everyone are further apart" in point["text"]
+    assert "but this may be chance" in point["text"]
+    found = re.search(r"interval ([\d.]+) to ([\d.]+)", point["text"])
+    beside_others = confidence_interval(
+        demographic_parity_difference,
+        None,
+        y_pred,
+        sensitive_features=np.where(groups == "g12", "g12", "others"),
+        confidence_level=1 - 0.05 / 13,
+    )
+    share = (groups != "g12").mean()  # by which everyone is nearer than all others
+    for end, text in zip(("lower", "upper"), found.groups(), strict=True):
+        expected = 100 * share * getattr(beside_others, end)
+        assert float(text) == pytest.approx(expected, abs=0.051)
+    row = re.search(r"^\| .*: “g12” and everyone \|.*$", report.to_markdown(), re.M)[0]
+    assert f"{overall / 100 - 0.1:.3f} | " in row
+
+
+def test_groups_that_are_as_far_apart_are_not_further(make_report):
+    groups = np.repeat([*"abc"], [200, 200, 40])
+    y_pred = np.concatenate([np.arange(200) < 100] * 2 + [np.arange(40) < 4])
+    report = make_report(None, y_pred=y_pred.astype(int), sensitive_features=groups)
+    (point,) = report.summary["verdict"]["points"]
+    assert "40.0 percentage points apart" in point["text"]
+    assert "further" not in point["text"]
+
+
+def test_cvar_fairness_is_no_second_row_of_the_largest_gap(make_report, scored):
+    """Where its tail is one group; what is asked for by name is shown."""
+    people, y_pred = scored[2]["sex"], (scored[1] >= 0.5).astype(int)
+    report = make_report(None, y_pred=y_pred, sensitive_features=people)
+    assert "cvar_fairness" in set(report.to_frame()["metric"])
+    for page in (report.to_html(), report.to_markdown()):
+        assert "CVaR" not in page
+        assert "Largest gap to the average group" in page
+    asked = make_report(
+        None,
+        y_pred=y_pred,
+        sensitive_features=people,
+        metrics=["max_gap", "cvar_fairness"],
+    )
+    assert "so this is the largest gap" in asked.to_markdown()

@@ -3,7 +3,7 @@
     cp tests/skeletons/test_add_a_metric.py tests/metrics/test_my_metric.py
     python -m pytest -n 0 tests/metrics/test_my_metric.py
 
-The metric is the difference of false discovery rates. When its tests pass, move the
+The metric is the difference of false omission rates. When its tests pass, move the
 class to `skfair/metrics`, as CONTRIBUTING.md says.
 """
 
@@ -21,27 +21,29 @@ from skfair.metrics import (
 
 
 # CHANGE: the base. `DifferenceOfRates` compares a rate of each group,
-# `GapOfDistributions` the distributions of scores (by a method `measure`).
-class FalseDiscoveryRateDifference(DifferenceOfRates):
-    """Largest difference between groups of the false discovery rate."""
+# `GapOfDistributions` the distributions of scores (by a method `measure`). A mean of a
+# number in [0, 1] of each row, such as a loss, is a `DifferenceOfMeans` (`_rates.py`),
+# whose `check` returns the numbers; `DemographicParity` there is an example.
+class FalseOmissionRateDifference(DifferenceOfRates):
+    """Largest difference between groups of the false omission rate."""
 
     # CHANGE: the rows that count, as messages say it. A rate among people of one true
     # label also has `exchangeable = "same true label"`.
-    rows_counted = "of rows with the positive decision"
+    rows_counted = "of rows with the negative decision"
 
     # CHANGE: both arrays are True or False for each row. The first says which rows are
     # hits, the second which rows count.
     def outcomes(self, y_true, y_pred):
-        return ~y_true, y_pred
+        return y_true, ~y_pred
 
 
-metric = FalseDiscoveryRateDifference()
+metric = FalseOmissionRateDifference()
 
 
 # CHANGE: the definition, as plainly as it can be written.
 def by_definition(y_true, y_pred, groups):
     rates = [
-        np.mean(y_true[(groups == group) & (y_pred == 1)] == 0)
+        np.mean(y_true[(groups == group) & (y_pred == 0)] == 1)
         for group in np.unique(groups)
     ]
     return max(abs(a - b) for a, b in itertools.combinations(rates, 2))
@@ -62,9 +64,9 @@ def test_value_by_definition(people):
 
 # CHANGE: a few rows whose value you know.
 def test_a_value_by_hand():
-    # Of two decisions each, none of "a" is false, and one of "b".
-    y_true, groups = [1, 1, 0, 1], ["a", "a", "b", "b"]
-    assert metric(y_true, [1, 1, 1, 1], sensitive_features=groups) == 0.5
+    # Two people of each group are refused: none of "a" wrongly, and one of "b".
+    y_true, groups = [0, 0, 1, 0], ["a", "a", "b", "b"]
+    assert metric(y_true, [0, 0, 0, 0], sensitive_features=groups) == 0.5
 
 
 # What follows from the class: nothing to change.

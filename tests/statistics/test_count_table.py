@@ -357,9 +357,9 @@ def test_extreme_scores_are_kept():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"y_true": [0, None, 1]}, "y_true has 1 missing labels"),
+        ({"y_true": [0, None, 1]}, "y_true has 1 missing label"),
         ({"y_true": [0, 1]}, "y_true .*2"),
-        ({"y_pred": ["x", None, "y"]}, "y_pred has 1 missing labels"),
+        ({"y_pred": ["x", None, "y"]}, "y_pred has 1 missing label"),
         ({"y_pred": [0.1, np.nan, 0.2]}, "y_pred must be finite, got nan in row 1"),
         ({"y_pred": [0.1, np.inf, 0.2]}, "y_pred must be finite, got inf in row 1"),
         ({"y_pred": []}, "y_pred has 0 rows"),

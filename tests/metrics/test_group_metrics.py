@@ -552,13 +552,11 @@ def share_of_sets(y_true, y_pred):
         (coverage, "y_score", ["low", "high"]),
         (share_of_sets, "y_true", ["no", "yes"]),
         (mean_absolute_error, ["y_score", "weight"], ["low", "high"]),
-        pytest.param(
-            *(accuracy_score, ["y_true", "y_pred"], ["no", "yes"]),
-            marks=pytest.mark.slow,
-        ),
-        pytest.param(
-            *(partial(f1_score, average="macro"), ["y_true", "y_pred"], ["no", "yes"]),
-            marks=pytest.mark.slow,
+        *(
+            pytest.param(
+                metric, ["y_true", "y_pred"], ["no", "yes"], marks=pytest.mark.slow
+            )
+            for metric in (accuracy_score, partial(f1_score, average="macro"))
         ),
         pytest.param(log_loss, "y_true", ["lower", "upper"], marks=pytest.mark.slow),
     ],

@@ -83,7 +83,8 @@ def sustained(scores, gaps, epsilon):
 @pytest.mark.parametrize(
     ("n_groups", "decimals"),
     [
-        *((2, 16), (5, 2)),
+        (2, 16),
+        (5, 2),
         *(
             pytest.param(*each, marks=pytest.mark.slow)
             for each in [(2, 2), (5, 16), (13, 2), (13, 16), (64, 2), (64, 16)]

@@ -140,7 +140,7 @@ def test_a_limit_of_zero_is_a_repair_in_full():
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:FrozenEstimator.fit takes no sample_weight")
-@pytest.mark.parametrize("unit", [1, *(n for n in (0.01, 1000.5))])
+@pytest.mark.parametrize("unit", [1, 0.01, 1000.5])
 def test_weights_count_as_rows_and_have_no_unit(unit):
     X, y, groups = draw((250, 250))
     model = MADDPostProcessor(PLAIN, max_mcdp=0.1)

@@ -516,6 +516,14 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "The rows left out are {groups}.",
         "The rows left out are 6.7% of “sex: F” and 10.0% of “sex: M”.",
     ),
+    "unsettled": (
+        "{name}: the p-value of “{metric}”, {pvalue} from {n} random groupings, is "
+        "near its limit of {level}: other random groupings may change the verdict, and "
+        "more of them settle it.",
+        "sex: the p-value of “Equalized odds”, 0.010 from 199 random groupings, is "
+        "near its limit of 0.017: other random groupings may change the verdict, and "
+        "more of them settle it.",
+    ),
     "no group": (
         "{name}: {rows} ({share}) without a group {verb} left out.",
         "sex: 41 rows (6.8%) without a group are left out.",

@@ -9,6 +9,8 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from scipy.stats import binomtest
+
 from skfair._utils._text import (
     counted,
     format_in_unit,
@@ -848,6 +850,7 @@ def cautions(summary: Summary) -> Iterator[str]:
         yield from _describe_few_rows(attribute, compares_numbers)
         for result in attribute["results"]:
             yield from _describe_undefined(summary, attribute, result)
+            yield from _describe_unsettled(attribute, result, settings)
     names = [attribute["name"] for attribute in summary["attributes"]]
     if len(names) > 2 and CROSS.join(names[:-1]) != names[-1]:
         yield say("several attributes")
@@ -872,6 +875,33 @@ def cautions(summary: Summary) -> Iterator[str]:
         scores, others = _COUNTED[settings["scale"]]
         of_both = {"of_mcdp": of_mcdp, "length": length}
         yield say("counted scores", scores=scores, others=others, **of_both)
+
+
+def _describe_unsettled(
+    attribute: Summary, result: Summary, settings: Summary
+) -> Iterator[str]:
+    """Name p-values so near their limit that other permutations may move them across.
+
+    The limit is within the interval (Clopper and Pearson, 95 %) for the p-value of all
+    permutations.
+    """
+    n = settings["n_permutations"]
+    answers = [measure for measure, _ in states(result, settings) if measure and n]
+    for measure in answers:
+        if measure["pvalue"] is None:
+            continue
+        level = level_of(measure["question"], answers)
+        n_as_large = round(measure["pvalue"] * (n + 1)) - 1
+        ends = binomtest(n_as_large, n).proportion_ci(0.95)
+        if ends.low < level < ends.high:
+            yield say(
+                "unsettled",
+                name=attribute["name"],
+                metric=MEASURES[measure["key"]].title,
+                pvalue=f"{measure['pvalue']:.3f}",
+                n=whole(n),
+                level=f"{level:.3f}",
+            )
 
 
 #: What is counted on each scale, and the metrics beside MCDP(0) that this moves.

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from skfair._utils._text import label_text, listed, visible_text
 from skfair.metrics import confidence_interval, demographic_parity_difference
+from skfair.report import FairnessReport
 from skfair.report._metrics import MEASURES
 from skfair.report._words import states
 
@@ -447,3 +448,22 @@ def test_cvar_fairness_is_no_second_row_of_the_largest_gap(make_report, scored):
         metrics=["max_gap", "cvar_fairness"],
     )
     assert "so this is the largest gap" in asked.to_markdown()
+
+
+@pytest.mark.parametrize(("n_chosen", "is_near"), [(18, True), (24, False)])
+def test_a_verdict_that_depends_on_the_seed_is_told(n_chosen, is_near):
+    """Of 60 people of each group, 30 and fewer are selected."""
+    groups, n_fewer = np.repeat(["a", "b"], 60), 28 - n_chosen // 2
+    decisions = np.repeat([1, 0, 1, 0], [30, 30, n_fewer, 60 - n_fewer])
+    pvalues = []
+    for seed in range(4):
+        report = FairnessReport.from_predictions(
+            None,
+            y_pred=decisions,
+            sensitive_features={"sex": groups},
+            random_state=seed,
+        )
+        pvalues.append(report.to_frame()["pvalue"].min())
+        said = "random groupings, is near its limit of 0.050" in str(report.summary)
+        assert said == is_near
+    assert (min(pvalues) <= 0.05 < max(pvalues)) == is_near

@@ -425,7 +425,7 @@ def _paired_differences(
 
 @dataclass(frozen=True, eq=False)
 class GroupTerm:
-    """What one group adds to a difference of gaps, at every score of the candidate.
+    """Contribution of one group to a difference of gaps, at every candidate's score.
 
     A score is low if it is at most the score of the gap. `cdf` is the share of rows
     whose score by the candidate is low, `baseline_low` by the baseline, and `both_low`

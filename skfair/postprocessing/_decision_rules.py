@@ -428,11 +428,9 @@ class DecisionRules:
     ) -> Floats:
         """Return the score of each class by a rule; the largest score decides.
 
-        Rule 0 is the plain one.
+        `chosen` is at least 1: decisions without a rule are those of `baseline_scores`.
         """
         scores = self._scores(self._solved, predicted, codes)
-        if chosen == 0:
-            return scores.plain
         return scores.adjust(self._solved.multipliers[chosen - 1])
 
     def _values_and_membership(

@@ -298,7 +298,7 @@ def compare_pair(
     ((_, compared),) = compare_metrics(two, [key])
     found = MEASURES[key].located(two)
     if pair[1] is None:
-        found, compared = _beside_everyone(two, found, compared)
+        found, compared = _compare_with_everyone(two, found, compared)
     first, second = found.pair
     ours, theirs = pair[first], None if second is None else pair[second]
     assert ours is not None
@@ -323,7 +323,7 @@ def _two_groups(sample: ReportSample, pair: Sequence[int | None]) -> ReportSampl
     return replace(sample, groups=groups)
 
 
-def _beside_everyone(
+def _compare_with_everyone(
     two: ReportSample, found: Located, compared: Comparisons
 ) -> tuple[Located, Comparisons]:
     """Compare a group with everyone, given its comparison with all other people.

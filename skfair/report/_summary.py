@@ -455,7 +455,7 @@ def _selections(sample: ReportSample) -> list[dict[str, Any]]:
             "tail_share": row.tail_share,
             "differs": differs,
         }
-        for row, differs in _beside_others(sample, decisions)
+        for row, differs in _test_each_group(sample, decisions)
     ]
 
 
@@ -465,11 +465,11 @@ def _accuracies(sample: ReportSample) -> list[dict[str, Any]]:
     statistic = count_outcomes(sample.audit, right, sample.groups)
     return [
         {"accuracy_of_others": row.rate_of_others, "accuracy_differs": differs}
-        for row, differs in _beside_others(sample, statistic)
+        for row, differs in _test_each_group(sample, statistic)
     ]
 
 
-def _beside_others(
+def _test_each_group(
     sample: ReportSample, statistic: Rows
 ) -> Iterator[tuple[Any, bool | None]]:
     """Yield the row of each group in the table of many, and whether its rate differs.

@@ -886,18 +886,17 @@ def _describe_unsettled(
     permutations.
     """
     n = settings["n_permutations"]
-    answers = [measure for measure, _ in states(result, settings) if measure and n]
-    for measure in answers:
-        if measure["pvalue"] is None:
+    for measure, _ in states(result, settings):
+        if measure is None or measure["pvalue"] is None:
             continue
-        level = level_of(measure["question"], answers)
+        level = measure["level"]
         n_as_large = round(measure["pvalue"] * (n + 1)) - 1
         ends = binomtest(n_as_large, n).proportion_ci(0.95)
         if ends.low < level < ends.high:
             yield say(
                 "unsettled",
                 name=attribute["name"],
-                metric=MEASURES[measure["key"]].title,
+                metric=measure["title"],
                 pvalue=f"{measure['pvalue']:.3f}",
                 n=whole(n),
                 level=f"{level:.3f}",

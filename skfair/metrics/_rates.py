@@ -142,17 +142,18 @@ class DifferenceOfMeans(DifferenceOfNumbers):
 
     def observe(self, part: Rows) -> Observed:
         """Count checked rows, with the means of squares that the noise depends on."""
-        observed, part = super().observe(part), self.select(part)
-        if self.compares_numbers or part.y_pred.dtype.kind == "b":
+        observed = super().observe(part)
+        rows = observed.statistic
+        if self.compares_numbers or rows.y_pred.dtype.kind == "b":
             return observed  # squares of outcomes are the outcomes
-        outside = part.y_pred[(part.y_pred < 0) | (part.y_pred > 1)]
+        outside = rows.y_pred[(rows.y_pred < 0) | (rows.y_pred > 1)]
         if len(outside):
             raise ValueError(
                 f"check of {self.name} must return numbers in [0, 1], for which its "
                 f"bounds hold, got {outside[0]:g}. Divide them by their maximum, or "
                 "set compares_numbers = True and maximum = math.inf."
             )
-        squares = replace(part, y_pred=part.y_pred**2).grouped().means
+        squares = replace(rows, y_pred=rows.y_pred**2).means
         return observed._replace(squares=squares)
 
     def bound_noise(self, observed: Observed, method: Method) -> Comparisons:
